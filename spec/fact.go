@@ -12,7 +12,7 @@ const (
 	ServerDraining             // shutdown has begun
 	RequestsCapped             // the session has no room for another call in flight
 	StreamsCapped              // nor for another stream's record, and none can be forgotten
-	ViewsCapped                // nor for another view
+	ViewsCapped                // nor for another view, and the one asked for would supersede none
 	InUse                      // a request, view or call is open, or one ended within the budget
 	WithView                   // the stream is opened by the request that will carry it
 	EventFits                  // the event is within its bounds and numbers are left
@@ -21,8 +21,8 @@ const (
 
 	// Facts of the client.
 	SameSession       // the answer carries the session id that the request carried
-	PositionAnnounced // the answer announces a position
-	PositionExpected  // and it is the cursor sent, or position 0 of an unseen stream of this session
+	PositionAnnounced // the answer, or the event without payload in hand, announces a position
+	PositionExpected  // the answer's position is the cursor sent, or position 0 of an unseen stream of this session
 	HasPayload        // the event is a delivery, not a position
 	InOrder           // its id is exactly what must come next
 	MovesPosition     // it changes the token although it delivers nothing

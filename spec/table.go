@@ -68,58 +68,91 @@ func (t Table) Resolve(s State, trigger Trigger, facts Facts) *Row {
 	return nil
 }
 
-// Check returns every fault that makes the table other than total and
-// unambiguous: a (state, trigger, facts) without a row, two nearest rows at
-// once, a row that is never the nearest, an id used twice, a state or trigger
-// that is not the machine's, a row without a citation.
+// Check returns every fault of the table. Without one it is total and
+// unambiguous, and no row is decoration:
+//
+//	(1) every state, trigger and truth of the facts has a row
+//	(2) of two equally near rows at most one holds
+//	(3) every row is the nearest somewhere, and what lies under a nearer row
+//	    only forbids: so without the nearer row its move is refused
+//	(4) ids are used once and have no gap: a row that went missing is noticed,
+//	    and a move that is given up becomes a forbid row
+//	(5) rows name this machine's states and triggers only, cite a rule, and
+//	    have effects only if they allow something
 func (t Table) Check() []error {
-	var faults []error
-	fault := func(format string, args ...any) {
-		faults = append(faults, fmt.Errorf("table "+t.Machine+": "+format, args...))
+	faults := t.checkRows()
+	nearest := map[string]bool{}
+	for _, s := range t.States {
+		for _, trigger := range t.Triggers {
+			faults = append(faults, t.checkPair(s, trigger, nearest)...)
+		}
 	}
+	for i := range t.Rows {
+		if id := t.Rows[i].ID; !nearest[id] {
+			faults = append(faults, t.fault("row %s is never the nearest", id))
+		}
+	}
+	return faults
+}
+
+func (t Table) fault(format string, args ...any) error {
+	return fmt.Errorf("spec/table_"+t.Machine+".go: "+format, args...)
+}
+
+// checkRows sees to (4) and (5).
+func (t Table) checkRows() (faults []error) {
 	used := map[string]bool{}
 	for i := range t.Rows {
 		r := &t.Rows[i]
-		if _, ok := used[r.ID]; ok {
-			fault("two rows are called %s", r.ID)
+		if used[r.ID] {
+			faults = append(faults, t.fault("two rows are called %s", r.ID))
 		}
-		used[r.ID] = false
+		used[r.ID] = true
 		if len(r.Cites) == 0 {
-			fault("row %s cites no rule", r.ID)
+			faults = append(faults, t.fault("row %s cites no rule", r.ID))
 		}
 		if !slices.Contains(t.Triggers, r.Trigger) {
-			fault("row %s has trigger %v, which is not this machine's", r.ID, r.Trigger)
+			faults = append(faults, t.fault("row %s has trigger %v, which is not this machine's", r.ID, r.Trigger))
 		}
 		for _, s := range append([]State{r.Next(t.Initial)}, r.From...) {
 			if !slices.Contains(t.States, s) {
-				fault("row %s names state %v, which is not this machine's", r.ID, s)
+				faults = append(faults, t.fault("row %s names state %v, which is not this machine's", r.ID, s))
 			}
 		}
 		if r.Forbid != "" && len(r.Effects) > 0 {
-			fault("row %s forbids and yet has effects", r.ID)
-		}
-	}
-	for _, s := range t.States {
-		for _, trigger := range t.Triggers {
-			rows := t.Candidates(s, trigger)
-			for facts := range everyTruth(rows) {
-				first := slices.IndexFunc(rows, func(r *Row) bool { return r.Guard.Holds(facts) })
-				if first < 0 {
-					fault("no row for %v, %v, %v: add one, or a forbid row that says why", s, trigger, facts)
-					continue
-				}
-				used[rows[first].ID] = true
-				for _, other := range rows[first+1:] {
-					if len(other.From) == len(rows[first].From) && other.Guard.Holds(facts) {
-						fault("rows %s and %s both hold for %v, %v, %v", rows[first].ID, other.ID, s, trigger, facts)
-					}
-				}
-			}
+			faults = append(faults, t.fault("row %s forbids and yet has effects", r.ID))
 		}
 	}
 	for i := range t.Rows {
-		if !used[t.Rows[i].ID] {
-			fault("row %s is never the nearest", t.Rows[i].ID)
+		if id := fmt.Sprintf("%.2s%02d", t.Rows[0].ID, i+1); !used[id] {
+			faults = append(faults, t.fault("%d rows and none is called %s: a move that is given up becomes a forbid row", len(t.Rows), id))
+		}
+	}
+	return faults
+}
+
+// checkPair sees to (1), (2) and (3) for one state and trigger, and notes
+// which rows are the nearest somewhere.
+func (t Table) checkPair(s State, trigger Trigger, nearest map[string]bool) (faults []error) {
+	rows := t.Candidates(s, trigger)
+	for facts := range everyTruth(rows) {
+		var holding []*Row
+		for _, r := range rows {
+			if r.Guard.Holds(facts) {
+				holding = append(holding, r)
+			}
+		}
+		if len(holding) == 0 {
+			faults = append(faults, t.fault("no row for %v, %v, %v: add one, or a forbid row that says why", s, trigger, facts))
+			continue
+		}
+		nearest[holding[0].ID] = true
+		for i, r := range holding[1:] {
+			if near := holding[i]; len(near.From) == len(r.From) {
+				faults = append(faults, t.fault("rows %s and %s both hold for %v, %v, %v", near.ID, r.ID, s, trigger, facts))
+			} else if r.Forbid == "" {
+				faults = append(faults, t.fault("row %s lies under %s for %v, %v, %v and allows something: name its states", r.ID, near.ID, s, trigger, facts))
+			}
 		}
 	}
 	return faults

@@ -17,7 +17,7 @@ var epochTable = parseTable("epoch", Idle, []State{Idle, Opening, Quarantined, O
 | EP06 | Idle,Quarantined,Open,Fencing,Abandoned | ServerOpens |                     | forbid out_of_turn     |                             | R22         |
 | EP07 | Opening               | OpeningFails           | !UnknownsCarried           | Idle                   | SendDelete ReportFailure    | R22         |
 | EP08 | Opening               | OpeningFails           | UnknownsCarried            | Abandoned              | SendDelete ReportFailure    | R22 R23     |
-| EP09 | Closed                | OpeningFails           |                            | =                      | ReportFailure               | R22         |
+| EP09 | Closed                | OpeningFails           |                            | =                      | SendDelete ReportFailure    | R22         |
 | EP10 | Idle,Quarantined,Open,Fencing,Abandoned | OpeningFails |                    | forbid out_of_turn     |                             | R22         |
 | EP11 | Opening               | EpochCommitted         | !UnknownsCarried           | Open                   | ReportOpen                  | R23         |
 | EP12 | Opening               | EpochCommitted         | UnknownsCarried            | Quarantined            | ReportOpen                  | R23         |

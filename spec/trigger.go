@@ -35,7 +35,7 @@ const (
 	// Triggers of a client's epoch.
 	CallerOpens            // open a session
 	ServerOpens            // initialize was answered with a session id
-	OpeningFails           // initialize failed, or was answered without one
+	OpeningFails           // initialize failed or named no session, or the new record could not be written
 	EpochCommitted         // the record of the new epoch is durable
 	CallerCalls            // a call; in quarantine only of the kinds that pass
 	CallerNotifies         // a message that is not a call
@@ -54,7 +54,7 @@ const (
 	CallCommitFailed   // it is not
 	StandaloneOffered  // initialize was answered with the standalone stream's position 0
 	CallerListens      // ask for the standalone stream without a cursor
-	DialFails          // the request never left this process
+	DialFails          // the request, a call's or a resumption's, never left this process
 	ServerAccepts      // 200 and an event stream
 	ServerAnswersOnce  // 200 and a single message instead of a stream
 	ServerCompletes    // 204: nothing was missed, nothing will come
