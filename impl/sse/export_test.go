@@ -1,0 +1,4 @@
+package sse
+
+// BufferBytes returns the size of the reader's buffer.
+func (r *Reader) BufferBytes() int { return len(r.buf) }
