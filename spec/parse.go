@@ -8,8 +8,8 @@ import (
 
 // parseTable reads a table's text: one row a line, columns between bars. The
 // text is part of the program, so a fault in it is ours.
-func parseTable(machine string, initial State, states []State, triggers []Trigger, text string) Table {
-	t := Table{Machine: machine, Initial: initial, States: states, Triggers: triggers}
+func parseTable(machine string, size int, initial State, states []State, triggers []Trigger, text string) Table {
+	t := Table{Machine: machine, Size: size, Initial: initial, States: states, Triggers: triggers}
 	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
 		if i == 0 {
 			continue // the head of the table

@@ -1,9 +1,6 @@
 package spec
 
-import (
-	"net/http"
-	"slices"
-)
+import "slices"
 
 // A Reason says why a move was refused, a cursor was not accepted, or an epoch
 // was abandoned. Its text is part of the wire and of every log and metric.
@@ -93,26 +90,36 @@ const (
 	ReasonRecordStale        Reason = "record_stale"
 )
 
+// The statuses that a refusal may have. They are spelled out here so that the
+// vocabulary, and every core that imports it, does without net/http.
+const (
+	statusBadRequest         = 400
+	statusNotFound           = 404
+	statusConflict           = 409
+	statusTooManyRequests    = 429
+	statusServiceUnavailable = 503
+)
+
 var statuses = map[Reason]int{
-	ReasonSessionRequired:    http.StatusBadRequest,
-	ReasonAlreadyInitialized: http.StatusBadRequest,
-	ReasonCursorMalformed:    http.StatusBadRequest,
-	ReasonCursorWithMessage:  http.StatusBadRequest,
-	ReasonSessionUnknown:     http.StatusNotFound,
-	ReasonSessionExpired:     http.StatusNotFound,
-	ReasonSessionTerminated:  http.StatusNotFound,
-	ReasonCursorForeign:      http.StatusConflict,
-	ReasonCursorUnissued:     http.StatusConflict,
-	ReasonCursorEvicted:      http.StatusConflict,
-	ReasonCursorAhead:        http.StatusConflict,
-	ReasonAttemptSuperseded:  http.StatusConflict,
-	ReasonReplayNotPermitted: http.StatusConflict,
-	ReasonTooManySessions:    http.StatusServiceUnavailable,
-	ReasonTooManyStreams:     http.StatusTooManyRequests,
-	ReasonTooManyViews:       http.StatusTooManyRequests,
-	ReasonTooManyRequests:    http.StatusTooManyRequests,
-	ReasonDraining:           http.StatusServiceUnavailable,
-	ReasonStoreUnavailable:   http.StatusServiceUnavailable,
+	ReasonSessionRequired:    statusBadRequest,
+	ReasonAlreadyInitialized: statusBadRequest,
+	ReasonCursorMalformed:    statusBadRequest,
+	ReasonCursorWithMessage:  statusBadRequest,
+	ReasonSessionUnknown:     statusNotFound,
+	ReasonSessionExpired:     statusNotFound,
+	ReasonSessionTerminated:  statusNotFound,
+	ReasonCursorForeign:      statusConflict,
+	ReasonCursorUnissued:     statusConflict,
+	ReasonCursorEvicted:      statusConflict,
+	ReasonCursorAhead:        statusConflict,
+	ReasonAttemptSuperseded:  statusConflict,
+	ReasonReplayNotPermitted: statusConflict,
+	ReasonTooManySessions:    statusServiceUnavailable,
+	ReasonTooManyStreams:     statusTooManyRequests,
+	ReasonTooManyViews:       statusTooManyRequests,
+	ReasonTooManyRequests:    statusTooManyRequests,
+	ReasonDraining:           statusServiceUnavailable,
+	ReasonStoreUnavailable:   statusServiceUnavailable,
 }
 
 // Status returns the HTTP status that carries r, or 0 for a reason that never
@@ -123,7 +130,7 @@ func (r Reason) Status() int { return statuses[r] }
 // with the request, only with the moment.
 func (r Reason) RetryLater() bool {
 	s := r.Status()
-	return s == http.StatusServiceUnavailable || s == http.StatusTooManyRequests
+	return s == statusServiceUnavailable || s == statusTooManyRequests
 }
 
 // WireReasons lists the reasons that have a status, sorted by text.

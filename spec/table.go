@@ -15,6 +15,7 @@ type Table struct {
 	States   []State
 	Triggers []Trigger
 	Rows     []Row
+	Size     int // how many rows there are meant to be: see Check
 }
 
 // Tables lists the four tables: server then client, durable then ephemeral.
@@ -75,8 +76,8 @@ func (t Table) Resolve(s State, trigger Trigger, facts Facts) *Row {
 //	(2) of two equally near rows at most one holds
 //	(3) every row is the nearest somewhere, and what lies under a nearer row
 //	    only forbids: so without the nearer row its move is refused
-//	(4) ids are used once and have no gap: a row that went missing is noticed,
-//	    and a move that is given up becomes a forbid row
+//	(4) ids are used once and run from 01 to Size: a row that went missing is
+//	    noticed, and a move that is given up becomes a forbid row
 //	(5) rows name this machine's states and triggers only, cite a rule, and
 //	    have effects only if they allow something
 func (t Table) Check() []error {
@@ -123,9 +124,12 @@ func (t Table) checkRows() (faults []error) {
 			faults = append(faults, t.fault("row %s forbids and yet has effects", r.ID))
 		}
 	}
-	for i := range t.Rows {
-		if id := fmt.Sprintf("%.2s%02d", t.Rows[0].ID, i+1); !used[id] {
-			faults = append(faults, t.fault("%d rows and none is called %s: a move that is given up becomes a forbid row", len(t.Rows), id))
+	if len(t.Rows) != t.Size {
+		faults = append(faults, t.fault("%d rows where %d are declared: declare what was added; what is given up becomes a forbid row", len(t.Rows), t.Size))
+	}
+	for n := 1; n <= t.Size && len(t.Rows) > 0; n++ {
+		if id := fmt.Sprintf("%.2s%02d", t.Rows[0].ID, n); !used[id] {
+			faults = append(faults, t.fault("no row is called %s", id))
 		}
 	}
 	return faults

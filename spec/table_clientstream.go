@@ -7,7 +7,7 @@ package spec
 // reaches the table (R21): the core refuses it first.
 func ClientStreamTable() Table { return clientStreamTable }
 
-var clientStreamTable = parseTable("clientstream", Unsent, []State{
+var clientStreamTable = parseTable("clientstream", 96, Unsent, []State{
 	Unsent, Recording, Requested, Streaming, Committing, Ended, Truncated, Resuming, Unproven, Suspended, Completed, NotExecuted, Lost,
 }, []Trigger{
 	CallerSends, CallCommitted, CallCommitFailed, StandaloneOffered, CallerListens, DialFails, ServerAccepts, ServerAnswersOnce,

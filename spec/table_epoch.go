@@ -4,7 +4,7 @@ package spec
 // one session.
 func EpochTable() Table { return epochTable }
 
-var epochTable = parseTable("epoch", Idle, []State{Idle, Opening, Quarantined, Open, Fencing, Abandoned, Closed}, []Trigger{
+var epochTable = parseTable("epoch", 50, Idle, []State{Idle, Opening, Quarantined, Open, Fencing, Abandoned, Closed}, []Trigger{
 	CallerOpens, ServerOpens, OpeningFails, EpochCommitted, CallerCalls, CallerNotifies, CallerResolves, ResolutionCommitted,
 	ResolutionCommitFailed, ServerContradicts, CallerAbandons, CallerTerminates, FenceCommitted, FenceCommitFailed,
 }, `

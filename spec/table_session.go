@@ -6,7 +6,7 @@ package spec
 // same rows, and the same code, as R6.
 func SessionTable() Table { return sessionTable }
 
-var sessionTable = parseTable("session", Absent, []State{Absent, Live, Draining, Expired, Terminated}, []Trigger{
+var sessionTable = parseTable("session", 33, Absent, []State{Absent, Live, Draining, Expired, Terminated}, []Trigger{
 	ClientInitializes, ClientCalls, ClientNotifies, ClientResumes, ClientTerminates, SessionBudgetElapses, ServerDrains,
 }, `
 | ID   | From          | Trigger              | Guard                         | To                         | Effects                     | Cites   |

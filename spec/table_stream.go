@@ -6,7 +6,7 @@ package spec
 // ([Verdict.Trigger]); the table says what the stream does about it.
 func StreamTable() Table { return streamTable }
 
-var streamTable = parseTable("stream", Unopened, []State{Unopened, Detached, Attached, FinishedDetached, FinishedAttached, Forgotten}, []Trigger{
+var streamTable = parseTable("stream", 65, Unopened, []State{Unopened, Detached, Attached, FinishedDetached, FinishedAttached, Forgotten}, []Trigger{
 	StreamOpens, HandlerEmits, HandlerAnswers, HandlerEndsView, ClientAttaches, ClientReattaches, ClientCompletes, ClientIsRefused,
 	ViewDelivers, ViewOvertaken, ViewBreaks, DetachBudgetElapses, RetentionEnds, RecordsCapped, SessionEnds,
 }, `
