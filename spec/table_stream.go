@@ -38,12 +38,12 @@ var streamTable = parseTable("stream", 65, Unopened, []State{Unopened, Detached,
 | ST25 | Attached                          | ClientReattaches    |                        | =                        | SupersedeView AnnouncePosition  | R4 R8 R10 |
 | ST26 | FinishedDetached                  | ClientReattaches    |                        | FinishedAttached         | AnnouncePosition                | R4 R8 R11 |
 | ST27 | FinishedAttached                  | ClientReattaches    |                        | =                        | SupersedeView AnnouncePosition  | R4 R8 R10 |
-| ST28 | Unopened                          | ClientReattaches    |                        | forbid cursor_unissued   |                                 | R5        |
+| ST28 | Unopened                          | ClientReattaches    |                        | forbid cursor_unissued   |                                 | R1 R5     |
 | ST29 | Forgotten                         | ClientReattaches    |                        | forbid cursor_evicted    |                                 | R5        |
 | ST30 | FinishedDetached                  | ClientCompletes     |                        | =                        | AnswerComplete                  | R11       |
 | ST31 | FinishedAttached                  | ClientCompletes     |                        | FinishedDetached         | SupersedeView AnswerComplete    | R11 R10   |
 | ST32 | Unopened,Detached,Attached,Forgotten | ClientCompletes  |                        | forbid stream_unfinished |                                 | R11       |
-| ST33 | Unopened,Detached,Attached,FinishedDetached,FinishedAttached,Forgotten | ClientIsRefused | | =      | RefuseCursor                    | R5        |
+| ST33 | Unopened,Detached,Attached,FinishedDetached,FinishedAttached,Forgotten | ClientIsRefused | | =      | RefuseCursor                    | R1 R5     |
 | ST34 | Attached                          | ViewDelivers        |                        | =                        | Deliver                         | R4 R11    |
 | ST35 | FinishedAttached                  | ViewDelivers        | !DeliversLast          | =                        | Deliver                         | R4 R11    |
 | ST36 | FinishedAttached                  | ViewDelivers        | DeliversLast           | FinishedDetached         | Deliver EndView                 | R4 R11    |

@@ -23,8 +23,8 @@ func Transitions(tables []spec.Table) string {
 		"One row a line: in a state of From, when Trigger happens and Guard holds, go to To and do Effects, in order. "+
 		"A guard is a conjunction of named facts; `!` negates one. `=` stays in the state.")
 	paragraph(&out, "Where several rows hold, the nearest wins: the one that names the fewest states. The tables are total: for every state, "+
-		"trigger and truth of the facts there is exactly one nearest row, or one that refuses, with its reason, and then nothing changes. "+
-		"`go test ./spec` enumerates them.")
+		"trigger and truth of the facts there is exactly one nearest row. A row that refuses gives its reason, and then nothing changes. "+
+		"`go test ./spec` tries them all.")
 	paragraph(&out, "States, triggers, facts and effects are explained in `spec/state.go`, `spec/trigger.go`, `spec/fact.go` and `spec/effect.go`; "+
 		"the rules in [rules.md](rules.md); the machines as pictures in [architecture.md](architecture.md).")
 	for _, t := range tables {
