@@ -8,45 +8,60 @@ import "iter"
 // position, for instance because the reader was overtaken: [Window.Classify]
 // tells.
 func (w *Window) Next(p Position) (ev Event, ok bool) {
-	b := w.b
-	if b == nil {
-		return Event{}, false
-	}
-	slot, ok := b.find(p.Stream)
+	seq, ok := w.seqAfter(p)
 	if !ok {
 		return Event{}, false
 	}
-	r := b.record(slot)
-	if p.Ordinal < r.floor || p.Ordinal >= r.head {
-		return Event{}, false
-	}
-	seq := r.first
-	switch {
-	case p.Ordinal > r.floor && w.holds(p):
-		seq = p.Seq + uint64(b.at(p.Seq).next)
-	case p.Ordinal > r.floor || p.Seq != r.floorSeq:
-		return Event{}, false
-	}
-	return w.event(Position{Seq: seq, Stream: p.Stream, Ordinal: p.Ordinal + 1}), true
+	return w.event(seq, p.Stream, p.Ordinal+1), true
 }
 
-// After returns the stream's events strictly after p, in order, each lent until
-// the next change of the window. It returns none where p is not a good position,
-// and ends where the reader is overtaken meanwhile.
+// After returns the stream's events strictly after p (R4), in order, lent. It
+// returns none where p is not a good position. The window must not be changed
+// meanwhile.
 func (w *Window) After(p Position) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
-		for ev, ok := w.Next(p); ok; ev, ok = w.Next(p) {
-			if p = ev.Position; !yield(ev) {
+		seq, ok := w.seqAfter(p)
+		for ordinal := p.Ordinal + 1; ok; ordinal++ {
+			if !yield(w.event(seq, p.Stream, ordinal)) {
 				return
 			}
+			next := w.b.at(seq).next
+			seq += uint64(next)
+			ok = next != 0
 		}
 	}
 }
 
-// event returns the retained event at p. The capacity of its payload ends with
-// it, so that appending to it cannot touch its neighbour.
-func (w *Window) event(p Position) Event {
+// seqAfter returns the seq of the stream's first event strictly after p, if p is
+// good and there is one.
+func (w *Window) seqAfter(p Position) (seq uint64, ok bool) {
 	b := w.b
-	off, end := b.at(p.Seq).off, w.end(p.Seq)
-	return Event{Position: p, Stamp: b.stamp(p.Seq), Payload: b.arena[off:end:end]}
+	if b == nil {
+		return 0, false
+	}
+	slot, ok := b.find(p.Stream)
+	if !ok {
+		return 0, false
+	}
+	r := b.record(slot)
+	switch {
+	case p.Ordinal < r.floor || p.Ordinal >= r.head:
+		return 0, false
+	case p.Ordinal == r.floor:
+		return r.first, p.Seq == r.floorSeq
+	case !w.holds(p, slot):
+		return 0, false
+	}
+	return p.Seq + uint64(b.at(p.Seq).next), true
+}
+
+// event returns a retained event. The capacity of its payload ends with it, so
+// that appending to it cannot touch its neighbour.
+func (w *Window) event(seq, stream, ordinal uint64) (ev Event) {
+	b := w.b
+	off, end := b.at(seq).off, w.end(seq)
+	ev.Seq, ev.Stream, ev.Ordinal = seq, stream, ordinal
+	ev.Stamp = b.stamp(seq)
+	ev.Payload = b.arena[off:end:end]
+	return ev
 }

@@ -46,7 +46,7 @@ func (s Standing) Good() bool { return s == AtFloor || s == InWindow }
 // of the session. A seq that was issued, be it to another stream, was never
 // issued together with an ordinal that was not, hence Unissued.
 func (w *Window) Classify(p Position) Standing {
-	r := w.record(p.Stream)
+	r, slot := w.record(p.Stream)
 	switch {
 	case r == nil:
 		return NoRecord
@@ -58,7 +58,7 @@ func (w *Window) Classify(p Position) Standing {
 		}
 		return Unissued
 	case p.Ordinal <= r.head:
-		if w.holds(p) {
+		if w.holds(p, slot) {
 			return InWindow
 		}
 		return Unissued
@@ -69,17 +69,16 @@ func (w *Window) Classify(p Position) Standing {
 	}
 }
 
-// holds reports whether the event of a position with floor < ordinal ≤ head has
-// exactly this seq.
-func (w *Window) holds(p Position) bool {
-	b := w.b
-	if p.Seq > w.seq || w.seq-p.Seq >= uint64(b.n) {
+// holds reports whether the event of a position with floor < ordinal ≤ head, of
+// the stream in this slot, has exactly this seq.
+func (w *Window) holds(p Position, slot uint32) bool {
+	if p.Seq > w.seq || w.seq-p.Seq >= uint64(w.b.n) {
 		return false
 	}
-	e := b.at(p.Seq)
 	// Equal low halves mean equal ordinals: both lie in floor+1 … head, which
 	// are fewer than 2^32.
-	return e.slot != noSlot && b.record(e.slot).stream == p.Stream && e.ord == uint32(p.Ordinal)
+	e := w.b.at(p.Seq)
+	return e.slot == slot && e.ord == uint32(p.Ordinal)
 }
 
 // Lookup returns the seq of the stream's event with this ordinal, if that is
@@ -87,7 +86,7 @@ func (w *Window) holds(p Position) bool {
 // between it follows the stream's chain, up to the number of its retained
 // events; a cursor, which names its seq, needs no Lookup but [Window.Classify].
 func (w *Window) Lookup(stream, ordinal uint64) (seq uint64, ok bool) {
-	r := w.record(stream)
+	r, _ := w.record(stream)
 	switch {
 	case r == nil || ordinal < r.floor || ordinal > r.head:
 		return 0, false

@@ -32,6 +32,13 @@ type table struct {
 	oneUsed bool
 }
 
+// evicted moves the floor up to the stream's oldest event, which has this seq.
+func (r *record) evicted(seq uint64, e *entry) {
+	r.floor++
+	r.floorSeq = seq
+	r.first = seq + uint64(e.next)
+}
+
 // record returns the record in a used slot.
 func (t *table) record(slot uint32) *record {
 	if slot == 0 {
@@ -216,21 +223,24 @@ func (w *Window) slotFor(stream uint64) uint32 {
 
 func (w *Window) isFresh(stream uint64) bool { return stream < 64 && w.fresh>>stream&1 != 0 }
 
-// record returns what is known of a stream, or nil.
-func (w *Window) record(stream uint64) *record {
+// record returns what is known of a stream, and its slot if it has one, or nil.
+func (w *Window) record(stream uint64) (r *record, slot uint32) {
 	if w.b != nil {
 		if slot, ok := w.b.find(stream); ok {
-			return w.b.record(slot)
+			return w.b.record(slot), slot
 		}
 	}
 	if w.isFresh(stream) {
-		return &record{stream: stream}
+		return &record{stream: stream}, noSlot
 	}
-	return nil
+	return nil, noSlot
 }
 
 // Has reports whether the stream has a record.
-func (w *Window) Has(stream uint64) bool { return w.record(stream) != nil }
+func (w *Window) Has(stream uint64) bool {
+	r, _ := w.record(stream)
+	return r != nil
+}
 
 // StreamCount returns the number of streams with a record.
 func (w *Window) StreamCount() int {
@@ -262,7 +272,7 @@ func (w *Window) Streams() []uint64 {
 // Floor returns the position of the stream's highest evicted event, position 0
 // at first, or false if the stream has no record.
 func (w *Window) Floor(stream uint64) (p Position, ok bool) {
-	r := w.record(stream)
+	r, _ := w.record(stream)
 	if r == nil {
 		return Position{}, false
 	}
@@ -272,7 +282,7 @@ func (w *Window) Floor(stream uint64) (p Position, ok bool) {
 // Head returns the position of the stream's highest issued event, position 0 at
 // first, or false if the stream has no record.
 func (w *Window) Head(stream uint64) (p Position, ok bool) {
-	r := w.record(stream)
+	r, _ := w.record(stream)
 	if r == nil {
 		return Position{}, false
 	}
@@ -281,7 +291,7 @@ func (w *Window) Head(stream uint64) (p Position, ok bool) {
 
 // Retained returns the number of the stream's retained events.
 func (w *Window) Retained(stream uint64) uint64 {
-	r := w.record(stream)
+	r, _ := w.record(stream)
 	if r == nil {
 		return 0
 	}

@@ -101,24 +101,26 @@ func (w *Window) Append(stream uint64, payload []byte, now int64) (p Position, e
 	}
 	if b.n > 0 {
 		now = max(now, b.stamp(w.seq))
-		evicted = w.makeRoom(l, size, now)
+		evicted = w.drop(l.Events-1, l.Bytes-size, b.since(now, l.Age))
 	}
 	off := w.place(l, size, now)
 
-	w.seq++
-	r.head++
-	if r.head-r.floor == 1 {
-		r.first = w.seq
+	// From here on nothing can fail.
+	seq := w.seq + 1
+	if r.head == r.floor {
+		r.first = seq
 	} else {
-		b.at(r.headSeq).next = uint32(w.seq - r.headSeq)
+		b.at(r.headSeq).next = uint32(seq - r.headSeq)
 	}
-	r.headSeq = w.seq
-	*b.at(w.seq) = entry{
-		off:  off,
-		at:   uint32(uint64(now) - uint64(b.base)),
-		slot: slot,
-		ord:  uint32(r.head),
-	}
+	w.seq = seq
+	r.head++
+	r.headSeq = seq
+	e := b.at(seq) // field by field: assembled and copied it would cost a third of the append
+	e.off = off
+	e.at = uint32(uint64(now) - uint64(b.base))
+	e.slot = slot
+	e.ord = uint32(r.head)
+	e.next = 0
 	b.n++
 	b.bytes += uint32(size)
 	b.tail = off + uint32(size)
@@ -126,7 +128,7 @@ func (w *Window) Append(stream uint64, payload []byte, now int64) (p Position, e
 	if evicted != 0 && b.oversized() {
 		w.shrink()
 	}
-	return Position{Seq: w.seq, Stream: stream, Ordinal: r.head}, evicted, nil
+	return Position{Seq: seq, Stream: stream, Ordinal: r.head}, evicted, nil
 }
 
 // CanAppend returns the error that Append would return for a payload of this
@@ -145,14 +147,27 @@ func (w *Window) CanAppend(stream uint64, size int) error {
 	return nil
 }
 
-// makeRoom evicts until an event of size fits at now, and says how many.
-func (w *Window) makeRoom(l *Limits, size int, now int64) (count int) {
+// drop evicts, oldest first, until at most events and bytes are left and none
+// whose at is lower than from, and says how many it evicted. There must be one.
+func (w *Window) drop(events, bytes int, from uint64) (count int) {
 	b := w.b
-	age := uint64(now) - uint64(b.base) // exact, and not less than any entry's: base ≤ stamps ≤ now
-	for b.n > 0 && (int(b.n) >= l.Events || int(b.bytes)+size > l.Bytes ||
-		age-uint64(b.at(w.oldest()).at) > uint64(l.Age)) {
-		w.evict()
+	seq, e := w.oldest(), b.at(w.oldest())
+	for n := int(b.n); n > events || int(b.bytes) > bytes || uint64(e.at) < from; {
+		switch e.slot {
+		case 0:
+			b.one.evicted(seq, e)
+		case noSlot: // its stream was forgotten
+		default:
+			b.record(e.slot).evicted(seq, e)
+		}
+		b.bytes -= w.end(seq) - e.off
+		b.n--
 		count++
+		if n--; n == 0 {
+			break
+		}
+		seq++
+		e = b.at(seq)
 	}
 	return count
 }
@@ -160,18 +175,11 @@ func (w *Window) makeRoom(l *Limits, size int, now int64) (count int) {
 // oldest returns the seq of the oldest retained event. There must be one.
 func (w *Window) oldest() uint64 { return w.seq - uint64(w.b.n) + 1 }
 
-// evict takes out the oldest event. There must be one.
-func (w *Window) evict() {
-	b, seq := w.b, w.oldest()
-	e := b.at(seq)
-	if e.slot != noSlot {
-		r := b.record(e.slot)
-		r.floor++
-		r.floorSeq = seq
-		r.first = seq + uint64(e.next)
-	}
-	b.bytes -= w.end(seq) - e.off
-	b.n--
+// since returns the lowest at of an entry that is not older than age at now,
+// which is not before the base.
+func (b *body) since(now, age int64) uint64 {
+	at := uint64(now) - uint64(b.base) // exact, whatever the signs
+	return at - min(at, uint64(age))
 }
 
 // EvictOldest evicts one event and reports whether there was one.
@@ -179,18 +187,17 @@ func (w *Window) EvictOldest() bool {
 	if w.Len() == 0 {
 		return false
 	}
-	w.evict()
+	w.drop(w.Len()-1, w.Bytes(), 0)
 	w.settle()
 	return true
 }
 
 // EvictBefore evicts the events with a stamp before this one and says how many.
 func (w *Window) EvictBefore(stamp int64) int {
-	count := 0
-	for w.Len() > 0 && w.b.stamp(w.oldest()) < stamp {
-		w.evict()
-		count++
+	if w.Len() == 0 || stamp <= w.b.base {
+		return 0
 	}
+	count := w.drop(w.Len(), w.Bytes(), w.b.since(stamp, 0))
 	if count > 0 {
 		w.settle()
 	}
@@ -204,11 +211,11 @@ func (w *Window) EvictDue(now int64) int {
 		return 0
 	}
 	now = max(now, w.b.stamp(w.seq))
-	age := w.lim().Age
-	if now < math.MinInt64+age {
-		return 0 // nothing can be that old
+	count := w.drop(w.Len(), w.Bytes(), w.b.since(now, w.lim().Age))
+	if count > 0 {
+		w.settle()
 	}
-	return w.EvictBefore(now - age)
+	return count
 }
 
 // OldestStamp returns the stamp of the oldest retained event.
@@ -288,7 +295,7 @@ func (w *Window) All() iter.Seq[Event] {
 			}
 			r := w.b.record(e.slot)
 			ordinal := r.head - uint64(uint32(r.head)-e.ord)
-			if !yield(w.event(Position{Seq: seq, Stream: r.stream, Ordinal: ordinal})) {
+			if !yield(w.event(seq, r.stream, ordinal)) {
 				return
 			}
 		}
