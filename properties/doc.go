@@ -1,0 +1,14 @@
+// Package properties is the evidence: it holds no code that anybody imports,
+// only the tests that set implementation, model and tables against each other.
+//
+//	rows_*_test.go      every row of the four tables, driven to and fired on the real cores;
+//	                    every row deleted in turn, and the move it allowed is refused
+//	lockstep_*_test.go  implementation and model side by side on long random interleavings
+//	cases_*_test.go     faults from practice, each with its right result (TestCaseNN…)
+//	oracle_*_test.go    two published sketches of the contract, branch by branch
+//	sdk_*_test.go       real input that we did not write: the official Go SDK's client
+//	imports_test.go     what may import what
+//
+// It may import everything but package main. Package naive below it holds the
+// deliberately wrong servers and clients. Read rows_test.go first.
+package properties
