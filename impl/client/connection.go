@@ -1,0 +1,200 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"example.com/reattach/fsm"
+	"example.com/reattach/spec"
+)
+
+// A connection is one request that a stream made, and the reading of its
+// answer, in a goroutine of its own.
+type connection struct {
+	c        *Client
+	stream   StreamID
+	number   uint64
+	resuming bool
+	ctx      context.Context
+	cancel   context.CancelFunc
+}
+
+// connect sends the request of a stream. c.mu is held.
+func (c *Client) connect(a Action) {
+	n := &connection{c: c, stream: a.Stream, number: a.Conn, resuming: a.Do == spec.SendResume}
+	n.ctx, n.cancel = context.WithCancel(c.ctx)
+	c.conns[a.Conn] = n.cancel
+	c.group.Go(func() {
+		n.run(a)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.disconnect(a.Conn)
+		c.forget(a.Stream)
+	})
+}
+
+// disconnect ends a connection. c.mu is held.
+func (c *Client) disconnect(number uint64) {
+	if cancel := c.conns[number]; cancel != nil {
+		cancel()
+		delete(c.conns, number)
+	}
+}
+
+func (n *connection) run(a Action) {
+	c := n.c
+	var resp Response
+	var err error
+	if a.Do == spec.SendPost {
+		resp, err = c.transport.Post(n.ctx, PostRequest{Session: a.Session, Request: a.Stream.Request, Key: a.Call.Key, Payload: a.Payload})
+	} else {
+		timeout := time.AfterFunc(c.o.AnswerTimeout, n.cancel)
+		resp, err = c.transport.Get(n.ctx, GetRequest{Session: a.Session, Cursor: a.Cursor})
+		timeout.Stop()
+	}
+	if resp.Events != nil {
+		defer resp.Events.Close()
+	}
+	if n.feed(func(core *Core) ([]Action, error) { return n.answered(core, resp, err) }) && err == nil && resp.Events != nil {
+		n.read(resp)
+	}
+}
+
+// answered gives the answer to the core.
+func (n *connection) answered(core *Core, resp Response, err error) ([]Action, error) {
+	switch {
+	case errors.Is(err, ErrNotSent):
+		return core.DialFails(n.stream, n.number, spec.ReasonNoConnection)
+	case err != nil:
+		return core.ConnectionBreaks(n.stream, n.number)
+	}
+	switch resp.Kind {
+	case ResponseStream:
+		return core.Accepts(n.stream, n.number, Accepted{SessionID: resp.SessionID, Position: resp.Position})
+	case ResponseOnce:
+		return core.AnswersOnce(n.stream, n.number, resp.SessionID, resp.Event)
+	case ResponseComplete:
+		return core.Completes(n.stream, n.number, resp.SessionID)
+	}
+	if n.resuming {
+		switch status := resp.Status; {
+		case status == http.StatusUnauthorized:
+			return core.Challenges(n.stream, n.number)
+		case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests, status >= 500:
+			return core.Defers(n.stream, n.number, resp.RetryAfter)
+		}
+	}
+	return core.Refuses(n.stream, n.number, Refusal{Status: resp.Status, Reason: resp.Reason, Sealed: resp.Sealed})
+}
+
+// read feeds the events of an accepted view to the core, one at a time, until
+// the view ends or the core has closed the connection.
+func (n *connection) read(resp Response) {
+	accepted := time.Now()
+	unproven := time.AfterFunc(n.c.o.AnswerTimeout, func() {
+		if n.state() == spec.Unproven {
+			n.cancel()
+		}
+	})
+	defer unproven.Stop()
+	for {
+		ev, err := resp.Events.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			n.feed(func(core *Core) ([]Action, error) { return core.StreamEnds(n.stream, n.number) })
+			return
+		case err != nil:
+			n.feed(func(core *Core) ([]Action, error) { return core.ConnectionBreaks(n.stream, n.number) })
+			return
+		}
+		alive := time.Since(accepted) >= n.c.o.KeepAlive
+		goesOn := n.feed(func(core *Core) ([]Action, error) {
+			if alive {
+				core.Lived(n.stream, n.number)
+			}
+			return core.EventArrives(n.stream, n.number, ev)
+		})
+		if !goesOn {
+			return
+		}
+		if alive {
+			accepted = time.Now()
+		}
+	}
+}
+
+// feed gives the core something that arrived and, where that opens a
+// transaction, waits for it and hands the event on. It reports whether the
+// connection may bring more.
+func (n *connection) feed(arrival func(*Core) ([]Action, error)) bool {
+	c := n.c
+	c.mu.Lock()
+	_, err := c.locked(arrival)
+	if refused := (*fsm.RefusedError)(nil); errors.As(err, &refused) && c.isCurrent(n) {
+		// The table, which somebody edited, leaves the stream where it is: no
+		// caller may wait for that.
+		c.suspend(n.stream, err)
+	}
+	done := c.inHand[n.stream]
+	c.mu.Unlock()
+	if err != nil {
+		return false
+	}
+	if done != nil {
+		n.handOn(<-done)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.conns[n.number] != nil
+}
+
+// handOn tells the application of an event that was applied.
+func (n *connection) handOn(a Action) {
+	c := n.c
+	defer c.handed(n.stream, a.Outcome)
+	if a.Do != spec.ReturnEvent {
+		return
+	}
+	for _, ev := range a.Events {
+		if c.o.OnEvent != nil {
+			c.o.OnEvent(ev)
+		}
+		c.mu.Lock()
+		f := c.flights[n.stream]
+		c.mu.Unlock()
+		if f != nil && f.onEvent != nil && !ev.Answer {
+			f.onEvent(ev)
+		}
+	}
+}
+
+// handed ends the wait for a stream's transaction. The outcome comes last, so
+// that a call ends after its last event was told.
+func (c *Client) handed(id StreamID, o *Outcome) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.inHand, id)
+	c.settle(o)
+	if f := c.flights[id]; f != nil && c.closed {
+		f.tell()
+	}
+}
+
+// isCurrent reports whether the connection is its stream's, which has not come
+// to its end. c.mu is held.
+func (c *Client) isCurrent(n *connection) bool {
+	s := c.core.streams[n.stream]
+	return s != nil && s.conn == n.number && !terminal(s.state)
+}
+
+func (n *connection) state() spec.State {
+	n.c.mu.Lock()
+	defer n.c.mu.Unlock()
+	if s := n.c.core.streams[n.stream]; s != nil && s.conn == n.number {
+		return s.state
+	}
+	return spec.Lost
+}

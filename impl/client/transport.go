@@ -1,0 +1,82 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"example.com/reattach/spec"
+)
+
+// A Transport carries requests to one server. It holds no state of a session:
+// every request says whose it is, in a [Session]. It never sends a request
+// twice, never follows a redirect (R25), and decides nothing.
+//
+// The end of a request's context ends everything of the request: the wait for
+// its answer, and the reading of its events.
+type Transport interface {
+	// Open asks for a session. An error, or an answer without a session id, is
+	// a failed opening.
+	Open(ctx context.Context, r OpenRequest) (Opened, error)
+	// Post sends one message. An error that wraps ErrNotSent says that the
+	// request never left this process; any other one that the connection broke
+	// before an answer came.
+	Post(ctx context.Context, r PostRequest) (Response, error)
+	// Get asks for a view, with a cursor or without; errors as those of Post.
+	Get(ctx context.Context, r GetRequest) (Response, error)
+	// Delete ends a session, best effort.
+	Delete(ctx context.Context, s Session) error
+}
+
+// An OpenRequest asks for a session.
+type OpenRequest struct{ Payload []byte }
+
+// A PostRequest carries one message.
+type PostRequest struct {
+	Session Session
+	Request uint64 // the call's request id; 0 for a message that is not a call
+	Key     string // of the call
+	Payload []byte
+}
+
+// A GetRequest asks for a view.
+type GetRequest struct {
+	Session Session
+	Cursor  string // "": the standalone stream, without a cursor
+}
+
+// A Response is the answer to a Post or a Get.
+type Response struct {
+	Kind       ResponseKind
+	Status     int
+	SessionID  string        // "" if the answer names none
+	Position   string        // the announced position, "" if there is none
+	Reason     spec.Reason   // of a typed refusal, else ""
+	Sealed     bool          // the refusal says that the call's key is sealed
+	RetryAfter time.Duration // of a refusal that may pass
+	Event      Event         // of ResponseOnce
+	Events     EventReader   // of ResponseStream
+}
+
+// A ResponseKind sorts the answers.
+type ResponseKind uint8
+
+const (
+	ResponseRefused  ResponseKind = iota // whatever is none of the others
+	ResponseStream                       // 200 and an event stream
+	ResponseOnce                         // 200 and a single message
+	ResponseTaken                        // 202: the message was taken
+	ResponseComplete                     // 204: nothing was missed, nothing will come
+)
+
+// An EventReader reads the events of one connection. Its payloads are not
+// changed afterwards.
+type EventReader interface {
+	// Next returns the next event that arrived whole. io.EOF is a clean end
+	// between two events; any other error an end anywhere else (R24), also if
+	// the line was silent for three keep-alive intervals (R15), which only a
+	// transport can tell. A comment may be returned as an Event without
+	// anything: it shows that bytes arrive.
+	Next() (Event, error)
+	// Close ends the connection. It may be called at any time.
+	Close() error
+}
