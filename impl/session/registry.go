@@ -1,0 +1,253 @@
+package session
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"example.com/reattach/fsm"
+	"example.com/reattach/spec"
+)
+
+// A Registry holds the sessions of a server. It is safe for concurrent use, and
+// all its sessions share one goroutine, which ends with Close.
+//
+// Locks are taken in this order, and never in another: a session's; the
+// registry's; a shard's, the wheel's or the graveyard's.
+type Registry struct {
+	options Options
+	cfg     *Config
+	start   time.Time    // what stamps are counted from
+	clock   atomic.Int64 // the newest stamp, at most a tick old
+	tick    int64        // in stamps
+	shards  [shardCount]shard
+	wheel   wheel
+	graves  graveyard
+
+	mu       sync.Mutex
+	owners   map[string]*owner
+	sessions int
+	draining bool
+	closed   bool
+
+	stop, stopped chan struct{}
+}
+
+// shard holds every 64th session, by the last bits of its random id, and keeps
+// its distance from its neighbours' cache lines.
+type shard struct {
+	mu       sync.RWMutex
+	sessions map[SessionID]*Session
+	_        [96]byte
+}
+
+const shardCount = 64
+
+// NewRegistry returns an empty registry, or an error that names the setting
+// that is out of its range or at odds with another.
+func NewRegistry(o Options) (*Registry, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	r := &Registry{
+		options: o,
+		cfg:     o.config(),
+		start:   o.Now(),
+		tick:    o.tick().Milliseconds(),
+		graves:  graveyard{count: o.RememberedEnds, age: o.RememberedEndAge.Milliseconds()},
+		owners:  make(map[string]*owner),
+		stop:    make(chan struct{}),
+		stopped: make(chan struct{}),
+	}
+	for i := range r.shards {
+		r.shards[i].sessions = make(map[SessionID]*Session)
+	}
+	go r.run()
+	return r, nil
+}
+
+// Open fires ClientInitializes for a session that does not exist yet: it begins
+// for this subject, whose stable name decides who may find it (R13). meta is
+// the application's. The error is spec.ReasonTooManySessions or
+// spec.ReasonDraining.
+func (r *Registry) Open(subject string, meta any) (*Session, error) {
+	now := r.now()
+	s := &Session{active: now}
+	s.core.init(r.cfg)
+	r.mu.Lock()
+	err := s.core.Initialize(r.newID(), meta, r.full(subject), r.draining)
+	if err != nil {
+		r.mu.Unlock()
+		r.log("session refused", "reason", string(reasonOf(err)))
+		return nil, err
+	}
+	s.owner = r.own(subject)
+	s.due = now + r.options.SessionBudget.Milliseconds()
+	r.wheel.plan(s, r.tickOf(s.due))
+	shard := r.shard(s.core.id)
+	shard.mu.Lock()
+	shard.sessions[s.core.id] = s // from here on others may lock it
+	shard.mu.Unlock()
+	r.mu.Unlock()
+	if r.options.Logger != nil {
+		r.log("session opened", "session", string(s.Tag()))
+	}
+	return s, nil
+}
+
+// newID draws an id that no session has, or had as far as is remembered.
+func (r *Registry) newID() SessionID {
+	for {
+		id := newSessionID()
+		shard := r.shard(id)
+		shard.mu.RLock()
+		_, used := shard.sessions[id]
+		shard.mu.RUnlock()
+		if !used && !r.graves.knows(id) {
+			return id
+		}
+	}
+}
+
+func (r *Registry) shard(id SessionID) *shard { return &r.shards[id[len(id)-1]%shardCount] }
+
+// Find returns the subject's session of that id. It asks nobody for anything
+// and is no sign of life: for the application's own use.
+func (r *Registry) Find(subject, id string) (*Session, bool) {
+	key, ok := parseSessionID(id)
+	if !ok {
+		return nil, false
+	}
+	s := r.find(subject, key)
+	return s, s != nil
+}
+
+func (r *Registry) find(subject string, id SessionID) *Session {
+	shard := r.shard(id)
+	shard.mu.RLock()
+	s := shard.sessions[id]
+	shard.mu.RUnlock()
+	if s == nil || s.owner.subject != subject {
+		return nil
+	}
+	return s
+}
+
+// Lookup is the gate for every request that names a session; t is what the
+// request wants. A session that is found must still be asked for it: Call,
+// Notify, Resume, Terminate, Initialize. If there is none the row of the state
+// Absent, Expired or Terminated refuses (R6), and another subject's session is
+// none (R13): the same look-ups, the same rows, the same answer.
+func (r *Registry) Lookup(subject, id string, t spec.Trigger) (*Session, error) {
+	state := spec.Absent
+	if key, ok := parseSessionID(id); ok {
+		if s := r.find(subject, key); s != nil {
+			return s, nil
+		}
+		state = r.graves.stateOf(key, subject, r.now())
+	}
+	return nil, r.refuse(state, t)
+}
+
+// refuse returns the refusal of a trigger of a session that is not there.
+func (r *Registry) refuse(state spec.State, t spec.Trigger) error {
+	m := r.cfg.Machines.Session
+	unknown := &fsm.RefusedError{Machine: m.Table().Machine, State: state, Trigger: t, Reason: spec.ReasonSessionUnknown}
+	if state == spec.Absent && t == spec.ClientInitializes {
+		return unknown // an initialize that names a session opens none, whatever it names (R6)
+	}
+	step, err := m.Fire(state, t, 0)
+	if r.cfg.Observe != nil {
+		refused, _ := err.(*fsm.RefusedError)
+		r.cfg.Observe(Observation{Machine: m.Table().Machine, Step: step, Refused: refused})
+	}
+	if err == nil {
+		return unknown // the table at work has no objection, but there is no session
+	}
+	return err
+}
+
+// Drain begins the shutdown (R12): new sessions, calls and resumptions are
+// refused, every view ends cleanly, running calls go on. It is not undone.
+func (r *Registry) Drain() {
+	r.mu.Lock()
+	r.draining = true
+	r.mu.Unlock()
+	r.log("draining")
+	// Whoever opens a session from now on is refused; who did before is in a shard.
+	r.each(func(s *Session) { s.drain() })
+}
+
+// Close drains, ends every session as its client would, and stops the
+// registry's goroutine. What a session is asked for afterwards is refused.
+func (r *Registry) Close() {
+	r.Drain()
+	r.each(func(s *Session) { _ = s.Terminate() }) // one that has ended meanwhile refuses, and that is all right
+	r.mu.Lock()
+	first := !r.closed
+	r.closed = true
+	r.mu.Unlock()
+	if first {
+		close(r.stop)
+	}
+	<-r.stopped
+}
+
+// each calls f with every session that is there now, while no lock is held.
+func (r *Registry) each(f func(*Session)) {
+	for i := range r.shards {
+		shard := &r.shards[i]
+		shard.mu.RLock()
+		all := make([]*Session, 0, len(shard.sessions))
+		for _, s := range shard.sessions {
+			all = append(all, s)
+		}
+		shard.mu.RUnlock()
+		for _, s := range all {
+			f(s)
+		}
+	}
+}
+
+// bury takes out a session that has ended. The session is locked.
+func (r *Registry) bury(s *Session) {
+	id := s.core.id
+	r.wheel.drop(s)
+	r.graves.bury(id, tombstone{subject: s.owner.subject, state: s.core.state, at: r.now()})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.disown(s.owner)
+	shard := r.shard(id)
+	shard.mu.Lock()
+	defer shard.mu.Unlock()
+	delete(shard.sessions, id)
+}
+
+// Stats counts what a registry holds.
+type Stats struct {
+	Sessions   int // that have not ended
+	Subjects   int // that have one
+	Remembered int // ended sessions whose end is remembered
+	Draining   bool
+}
+
+// Stats returns the counts of this moment.
+func (r *Registry) Stats() Stats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return Stats{Sessions: r.sessions, Subjects: len(r.owners), Remembered: r.graves.size(), Draining: r.draining}
+}
+
+func (r *Registry) log(message string, args ...any) {
+	if r.options.Logger != nil {
+		r.options.Logger.Info("reattach: "+message, args...)
+	}
+}
+
+// String describes the registry, and names no session.
+func (r *Registry) String() string {
+	st := r.Stats()
+	return fmt.Sprintf("registry of %d sessions of %d subjects", st.Sessions, st.Subjects)
+}
