@@ -1,0 +1,332 @@
+package model
+
+import (
+	"maps"
+	"slices"
+
+	"example.com/reattach/spec"
+)
+
+// A Client is the client's side at any size, to be driven in lockstep with an
+// implementation: each method is one trigger of the client's tables, and
+// answers "" when it happened, or the reason why it was refused and changed
+// nothing.
+//
+// Like a core it does no I/O: a transaction that a method begins is in hand
+// until the suite says that it is durable or that it failed. The record is what
+// is durable. Only what arrives on a stream's present connection may be told;
+// the suite holds back the rest (R21). Event ids are those of our servers: an
+// id of another form proves nothing and ends the epoch.
+type Client struct {
+	rules  Rules
+	strict bool // a stream that breaks is abandoned (R24)
+
+	epoch   spec.State
+	closing bool    // the fence in hand was wished by the caller
+	opening Opening // what initialize was answered with
+	record  DurableRecord
+	streams map[StreamID]*clientStream
+	applied []Applied
+}
+
+// A StreamID names a client's stream by the epoch and the request id of its
+// call; request 0 is the standalone stream.
+type StreamID struct{ Epoch, Request uint64 }
+
+// An Opening is the answer to initialize.
+type Opening struct {
+	SessionID  string
+	Standalone string // position 0 of the standalone stream, "" if not announced (R7)
+}
+
+// A DurableRecord is the client's one record of an epoch (R20, R23).
+type DurableRecord struct {
+	Epoch       uint64
+	State       spec.State // Idle: there is none; Open, Abandoned, Closed
+	SessionID   string
+	Tag         spec.Tag // the session's in event ids, "" until one was seen
+	NextRequest uint64   // never used before (R29)
+
+	Tokens   map[uint64]spec.EventID // request → last applied position
+	Calls    map[uint64]bool         // requests in flight
+	Unknowns map[StreamID]bool       // unresolved, of whatever epoch
+}
+
+// Applied is one event that the application applied.
+type Applied struct {
+	Stream StreamID
+	ID     spec.EventID
+}
+
+// NewClient returns a client without an epoch.
+func NewClient(rules Rules, strict bool) *Client {
+	return &Client{rules: rules, strict: strict, epoch: spec.Idle, streams: map[StreamID]*clientStream{},
+		record: DurableRecord{State: spec.Idle, NextRequest: 1, Tokens: map[uint64]spec.EventID{}, Calls: map[uint64]bool{}, Unknowns: map[StreamID]bool{}}}
+}
+
+// Clone returns an independent copy.
+func (c *Client) Clone() *Client {
+	d := *c
+	d.record = c.record.clone()
+	d.applied = slices.Clone(c.applied)
+	d.streams = maps.Clone(c.streams)
+	for id, st := range d.streams {
+		own := *st
+		d.streams[id] = &own
+	}
+	return &d
+}
+
+func (r DurableRecord) clone() DurableRecord {
+	r.Tokens, r.Calls, r.Unknowns = maps.Clone(r.Tokens), maps.Clone(r.Calls), maps.Clone(r.Unknowns)
+	return r
+}
+
+// closed is why an epoch in this state takes no call.
+func closedBecause(epoch spec.State) spec.Reason {
+	switch epoch {
+	case spec.Fencing, spec.Abandoned:
+		return spec.ReasonEpochAbandoned
+	case spec.Closed:
+		return spec.ReasonEpochClosed
+	}
+	return spec.ReasonEpochNotOpen
+}
+
+// Open asks for a session (R6, R22).
+func (c *Client) Open() spec.Reason {
+	switch c.epoch {
+	case spec.Opening, spec.Quarantined, spec.Open:
+		return spec.ReasonEpochOpen
+	case spec.Fencing:
+		return spec.ReasonEpochFencing
+	}
+	c.epoch = spec.Opening
+	return ""
+}
+
+// Opened: initialize was answered with a session. The record of the new epoch
+// is in hand (R23).
+func (c *Client) Opened(o Opening) spec.Reason {
+	if c.epoch != spec.Opening && c.epoch != spec.Closed {
+		return spec.ReasonOutOfTurn
+	}
+	if c.epoch == spec.Opening {
+		c.opening = o
+	}
+	return ""
+}
+
+// OpeningFails: initialize failed, or its record could not be written.
+func (c *Client) OpeningFails() spec.Reason {
+	switch c.epoch {
+	case spec.Opening:
+		c.epoch = spec.Idle
+		if len(c.record.Unknowns) > 0 {
+			c.epoch = spec.Abandoned
+		}
+	case spec.Closed:
+	default:
+		return spec.ReasonOutOfTurn
+	}
+	return ""
+}
+
+// EpochCommitted: the record of the new epoch is durable. It carries over every
+// unresolved unknown, and the epoch opens in quarantine while there is one
+// (R23). If the caller has closed meanwhile, the epoch is fenced at once.
+func (c *Client) EpochCommitted() spec.Reason {
+	if c.epoch != spec.Opening && c.epoch != spec.Closed {
+		return spec.ReasonOutOfTurn
+	}
+	c.record = c.record.clone()
+	c.record.Epoch++
+	c.record.State, c.record.SessionID = spec.Open, c.opening.SessionID
+	c.record.Tag, c.record.Tokens, c.record.Calls = "", map[uint64]spec.EventID{}, map[uint64]bool{}
+	standalone := StreamID{c.record.Epoch, 0}
+	c.streams[standalone] = &clientStream{state: spec.Unsent}
+	if at := ReadCursor(c.opening.Standalone); at.Form == FormID {
+		c.record.Tag, c.record.Tokens[0] = at.ID.Tag, at.ID
+	}
+	if c.epoch == spec.Closed {
+		c.fence()
+		c.closing = true
+		return ""
+	}
+	c.epoch = c.rules.StateAtOpening(len(c.record.Unknowns))
+	return ""
+}
+
+// Call opens a stream for a call, which is on its way into the record (R20).
+// In quarantine only those pass that the contract lists (R23).
+func (c *Client) Call(passes bool) (StreamID, spec.Reason) {
+	if r := c.admits(passes); r != "" {
+		return StreamID{}, r
+	}
+	id := StreamID{c.record.Epoch, c.nextRequest()}
+	c.streams[id] = &clientStream{state: spec.Recording, call: true, hand: inHand{kind: addCall}}
+	return id, ""
+}
+
+// nextRequest is a request id that was never used, in the record or beside it
+// (R29).
+func (c *Client) nextRequest() uint64 {
+	next := c.record.NextRequest
+	for id := range c.streams {
+		next = max(next, id.Request+1)
+	}
+	return next
+}
+
+// Notify sends a message that is no call.
+func (c *Client) Notify(passes bool) spec.Reason { return c.admits(passes) }
+
+func (c *Client) admits(passes bool) spec.Reason {
+	switch {
+	case c.rules.MayCall(c.epoch, CallNew), c.epoch == spec.Quarantined && passes:
+		return ""
+	case c.epoch == spec.Quarantined:
+		return spec.ReasonQuarantined
+	}
+	return closedBecause(c.epoch)
+}
+
+// Resolve: the caller decides what an unknown outcome was (R23).
+func (c *Client) Resolve() spec.Reason {
+	switch c.epoch {
+	case spec.Opening:
+		return spec.ReasonEpochNotOpen
+	case spec.Fencing:
+		return spec.ReasonEpochFencing
+	}
+	return ""
+}
+
+// ResolutionCommitted: that decision is durable; the last one ends the
+// quarantine (R23).
+func (c *Client) ResolutionCommitted(id StreamID) {
+	delete(c.record.Unknowns, id)
+	c.epoch = c.rules.WhenResolved(c.epoch, c.carried())
+}
+
+// carried counts the unresolved unknowns of earlier epochs.
+func (c *Client) carried() (n int) {
+	for id := range c.record.Unknowns {
+		if id.Epoch < c.record.Epoch {
+			n++
+		}
+	}
+	return n
+}
+
+// Contradict: any doubt of R21 and R22 about the epoch.
+func (c *Client) Contradict() spec.Reason {
+	switch c.epoch {
+	case spec.Idle, spec.Opening:
+		return spec.ReasonEpochNotOpen
+	}
+	c.doubt()
+	return ""
+}
+
+// doubt begins the fence if the epoch is open, for all its streams at once.
+func (c *Client) doubt() {
+	if EpochLives(c.epoch) {
+		c.fence()
+	}
+}
+
+// fence: nothing of the epoch is read any more; that it is over is in hand.
+func (c *Client) fence() {
+	c.epoch = spec.Fencing
+	for id, st := range c.streams {
+		if id.Epoch == c.record.Epoch && !st.final() {
+			st.state = spec.Lost
+		}
+	}
+}
+
+// Abandon: the caller gives the epoch up; said again, it asks for another
+// attempt at the fence.
+func (c *Client) Abandon() spec.Reason {
+	switch c.epoch {
+	case spec.Quarantined, spec.Open:
+		c.fence()
+	case spec.Fencing:
+	default:
+		return spec.ReasonEpochNotOpen
+	}
+	return ""
+}
+
+// Terminate: the caller ends the session.
+func (c *Client) Terminate() spec.Reason {
+	switch c.epoch {
+	case spec.Closed:
+		return spec.ReasonEpochClosed
+	case spec.Quarantined, spec.Open:
+		c.fence()
+		c.closing = true
+	case spec.Fencing:
+		c.closing = true
+	default:
+		c.epoch = spec.Closed
+	}
+	return ""
+}
+
+// FenceCommitted: the end of the epoch is durable, and in the same transaction
+// every call in flight became an unknown outcome (R22, R23).
+func (c *Client) FenceCommitted() spec.Reason {
+	if c.epoch != spec.Fencing {
+		return spec.ReasonOutOfTurn
+	}
+	c.record = c.record.clone()
+	for request := range c.record.Calls {
+		if c.rules.WhenCertaintyEnds(CallInFlight) == CallUnknown {
+			c.record.Unknowns[StreamID{c.record.Epoch, request}] = true
+			delete(c.record.Calls, request)
+		}
+	}
+	c.epoch = c.rules.WhenFenced(spec.Open)
+	if c.closing {
+		c.epoch = spec.Closed
+	}
+	c.closing = false
+	c.record.State = c.epoch
+	clear(c.record.Tokens)
+	return ""
+}
+
+// FenceCommitFailed: it is not. Another holder's record is not ours to fence
+// (R30); any other fence is tried again.
+func (c *Client) FenceCommitFailed(stale bool) spec.Reason {
+	if c.epoch != spec.Fencing {
+		return spec.ReasonOutOfTurn
+	}
+	if stale {
+		c.epoch, c.closing = spec.Abandoned, false
+	}
+	return ""
+}
+
+// Restart: the process died, and begins again from its record. A call of which
+// no position is known is an unknown outcome, to be recorded; every other
+// stream is resumable (R20, R24).
+func (c *Client) Restart() {
+	clear(c.streams)
+	c.closing = false
+	c.epoch = c.record.State
+	if c.epoch != spec.Open {
+		return
+	}
+	c.epoch = c.rules.StateAtOpening(c.carried())
+	for request := range c.record.Tokens {
+		c.streams[StreamID{c.record.Epoch, request}] = &clientStream{state: spec.Ended, call: c.record.Calls[request]}
+	}
+	for request := range c.record.Calls {
+		if _, positioned := c.record.Tokens[request]; !positioned {
+			c.streams[StreamID{c.record.Epoch, request}] = &clientStream{state: spec.Lost, call: true, hand: inHand{kind: markUnknown}}
+		}
+	}
+}

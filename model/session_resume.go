@@ -1,0 +1,92 @@
+package model
+
+import "example.com/reattach/spec"
+
+// Resumed is what a request for a view comes to.
+type Resumed struct {
+	Verdict spec.Verdict
+	Reason  spec.Reason // only with VerdictRefuse
+	Stream  uint64      // the stream asked for
+
+	Position   spec.EventID // where the view begins; with complete, the head
+	Skipped    uint64       // with attach: events that are gone and were never handed to a view
+	Superseded bool         // an older view of the stream writes nothing more (R10)
+
+	// What a refusal tells beside its reason, as far as it is known: the cursor
+	// if it was an event id, floor and head if it was one of a stream of this
+	// session that has a record. Else zero.
+	Cursor, Floor, Head spec.EventID
+}
+
+// Resume is a request for a view with the cursors that it carried: none, or
+// one that is to be good (R4, R5, R7, R10).
+func (s *Session) Resume(now int64, cursors ...string) Resumed {
+	c := ReadCursor(cursors...)
+	if s.serves() {
+		s.EvictDue(now)
+	}
+	n := c.ID.Stream
+	standing := s.Standing(c)
+	d := s.rules.decide(standing, c)
+	r := Resumed{Verdict: d.Verdict, Reason: d.Reason, Stream: n}
+	if d.Verdict == spec.VerdictRefuse {
+		if c.Form == FormID {
+			r.Cursor = c.ID
+		}
+		if c.Form == FormID && c.ID.Tag == s.tag && standing.Recorded {
+			r.Floor, r.Head = s.id(s.floor(n)), s.id(s.head(n))
+		}
+		return r
+	}
+	st := s.streams[n]
+	older, newer := ViewOf{Stream: n}, ViewOf{Stream: n}
+	r.Superseded = st.attached && !s.rules.Survives(older, newer)
+	if d.Verdict == spec.VerdictComplete {
+		r.Position = s.id(s.head(n))
+		st.attached = false
+		s.settle()
+		return r
+	}
+	begin, _ := s.at(n, d.Start)
+	begin.ordinal = d.Start
+	r.Position = s.id(begin)
+	if d.Verdict == spec.VerdictAttach {
+		r.Skipped = Skipped(standing.Floor, standing.Handed)
+	}
+	st.attached, st.position = true, d.Start
+	return r
+}
+
+// Standing returns what the decision boundary sees of the session, from a
+// cursor. What is due must have been evicted before.
+func (s *Session) Standing(c Cursor) Standing {
+	n := c.ID.Stream
+	st, recorded := s.streams[n]
+	view := Standing{Session: s.state, Tag: s.tag, Assigned: n < s.next, Recorded: recorded, LastSeq: s.lastSeq}
+	if !recorded {
+		view.Crowded = s.crowded()
+		return view
+	}
+	floor, head := s.floor(n), s.head(n)
+	view.Floor, view.Head, view.Handed, view.Finished = floor.ordinal, head.ordinal, st.handed, st.finished
+	// A request that takes over the view of its own stream needs no room.
+	view.Crowded = s.crowded() && (c.Form == FormMalformed || !st.attached)
+	if here, ok := s.at(n, c.ID.Ordinal); ok && here.ordinal >= floor.ordinal {
+		view.SeqHere = here.seq
+	}
+	return view
+}
+
+// crowded reports whether as many views are open as there may be.
+func (s *Session) crowded() bool {
+	if s.limits.Views <= 0 {
+		return false
+	}
+	open := 0
+	for _, st := range s.streams {
+		if st.attached {
+			open++
+		}
+	}
+	return open >= s.limits.Views
+}
