@@ -8,13 +8,17 @@ import (
 // BenchmarkExplore tells how fast the explorer is: states and edges a second,
 // every invariant asked.
 func BenchmarkExplore(b *testing.B) {
-	scope := Config{Name: "bench", Sessions: 2, Streams: 1, Events: 2, Window: 1, Wire: 1, Calls: 1}
-	for b.Loop() {
-		r, err := Explore(context.Background(), scope, nil)
-		if err != nil || r.Counterexample != nil {
-			b.Fatal(err, r.Counterexample)
-		}
-		b.ReportMetric(float64(r.States)/r.Duration.Seconds(), "states/s")
-		b.ReportMetric(float64(r.Edges)/r.Duration.Seconds(), "edges/s")
+	for _, name := range []string{"main", "server"} {
+		b.Run(name, func(b *testing.B) {
+			scope, _ := ScopeNamed(name)
+			for b.Loop() {
+				r, err := Explore(context.Background(), scope, nil)
+				if err != nil || r.Counterexample != nil {
+					b.Fatal(err, r.Counterexample)
+				}
+				b.ReportMetric(float64(r.States)/r.Duration.Seconds(), "states/s")
+				b.ReportMetric(float64(r.Edges)/r.Duration.Seconds(), "edges/s")
+			}
+		})
 	}
 }

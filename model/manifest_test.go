@@ -1,7 +1,6 @@
 package model
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -11,6 +10,8 @@ import (
 // manifestEntry is what tla/manifest.json says about one model.
 type manifestEntry struct {
 	Name      string
+	Module    string
+	Expect    string
 	Shared    bool
 	Constants map[string]any
 	Distinct  int
@@ -19,7 +20,7 @@ type manifestEntry struct {
 	Actions   map[string]int
 }
 
-// The scopes that TLC shares have as many states, edges and levels here as
+// Every scope at which TLC found all rules to hold has as many states, edges and levels here as
 // TLC found there, and as many edges of each action: two descriptions, by two
 // hands, of one protocol.
 func TestSharedScopesEqualTLC(t *testing.T) {
@@ -29,15 +30,12 @@ func TestSharedScopesEqualTLC(t *testing.T) {
 	}
 	shared := 0
 	for _, entry := range manifestEntries(t, text) {
-		if !entry.Shared {
+		if !entry.Shared && (entry.Module != "MCResumption.tla" || entry.Expect != "ok") {
 			continue
 		}
 		shared++
 		scope := scopeOf(t, entry)
-		r, err := Explore(context.Background(), scope, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := explored(t, scope)
 		if r.States != entry.Distinct || r.Edges != entry.Edges || r.Depth != entry.Depth {
 			t.Errorf("%s: states %d edges %d depth %d, TLC found %d, %d and %d", entry.Name,
 				r.States, r.Edges, r.Depth, entry.Distinct, entry.Edges, entry.Depth)
@@ -54,8 +52,8 @@ func TestSharedScopesEqualTLC(t *testing.T) {
 			t.Errorf("the scope %q of this package is %+v, the manifest's is %+v", entry.Name, named, scope)
 		}
 	}
-	if shared < 2 {
-		t.Errorf("%d shared scopes, expected at least small and stream", shared)
+	if shared < 4 {
+		t.Errorf("%d scopes of the manifest were compared, expected at least small, stream, calls and main", shared)
 	}
 }
 
