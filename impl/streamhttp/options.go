@@ -1,0 +1,91 @@
+package streamhttp
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"example.com/reattach/impl/session"
+	"example.com/reattach/spec"
+)
+
+// Options of a [Handler]. The zero value is useful and safe: the defaults of
+// package spec, no log, one subject for all, and on a loopback address
+// protection against pages of a browser.
+type Options struct {
+	// Session holds the limits, budgets and tables of the sessions. Its
+	// Unknown is set by the handler, its Logger defaults to Logger.
+	Session session.Options
+
+	// Subject names who is asking, by something stable that authentication
+	// has established: not by a token that is refreshed. An error is answered
+	// with 401. Nil: everybody is the same subject, so that a session belongs
+	// to whoever knows its id, and the cap on one subject's sessions is the
+	// cap on all (R13, R3).
+	Subject func(*http.Request) (string, error)
+
+	// Hosts are the only values of Host, with or without port, under which
+	// the server answers; "*" is any. Nil: any, but on a loopback address
+	// loopback names only.
+	Hosts []string
+	// Origins are the origins beside the server's own whose pages may ask;
+	// "*" is any.
+	Origins []string
+
+	MessageBytes int64         // largest body of a POST; 0 = spec.DefaultMessageBytes
+	ReadBudget   time.Duration // time in which a body must arrive; 0 = spec.DefaultWriteBudget
+	WriteBudget  time.Duration // time in which a piece of 64 KiB must be accepted (R9); 0 = spec.DefaultWriteBudget
+	KeepAlive    time.Duration // silence after which a view carries a comment (R15); 0 = spec.DefaultKeepAlive
+	RetryHint    time.Duration // `retry` of a view that is ended on purpose; 0 = spec.DefaultRetryHint
+	RetryAfter   time.Duration // Retry-After of a refusal that may pass; 0 = spec.DefaultRetryAfter
+
+	// Logger is told what goes wrong, never a session id. Nil is silent.
+	Logger *slog.Logger
+}
+
+// withDefaults fills in what was left out, and refuses what makes no sense.
+func (o Options) withDefaults() (Options, error) {
+	for _, d := range [...]struct {
+		name  string
+		value *time.Duration
+		is    time.Duration
+	}{
+		{"ReadBudget", &o.ReadBudget, spec.DefaultWriteBudget},
+		{"WriteBudget", &o.WriteBudget, spec.DefaultWriteBudget},
+		{"KeepAlive", &o.KeepAlive, spec.DefaultKeepAlive},
+		{"RetryHint", &o.RetryHint, spec.DefaultRetryHint},
+		{"RetryAfter", &o.RetryAfter, spec.DefaultRetryAfter},
+	} {
+		if *d.value < 0 {
+			return o, fmt.Errorf("reattach: Options.%s is %v, want 0 or more", d.name, *d.value)
+		}
+		if *d.value == 0 {
+			*d.value = d.is
+		}
+	}
+	if o.MessageBytes < 0 {
+		return o, fmt.Errorf("reattach: Options.MessageBytes is %d, want 0 or more", o.MessageBytes)
+	}
+	if o.MessageBytes == 0 {
+		o.MessageBytes = spec.DefaultMessageBytes
+	}
+	if o.Session.Unknown != nil {
+		return o, fmt.Errorf("reattach: Options.Session.Unknown is the handler's to set")
+	}
+	if o.Session.Logger == nil {
+		o.Session.Logger = o.Logger
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Subject == nil {
+		o.Subject = func(*http.Request) (string, error) { return "", nil }
+		if o.Session.SubjectSessions == 0 {
+			if o.Session.SubjectSessions = o.Session.Sessions; o.Session.Sessions == 0 {
+				o.Session.SubjectSessions = spec.DefaultSessions
+			}
+		}
+	}
+	return o, nil
+}
