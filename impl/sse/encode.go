@@ -2,7 +2,9 @@ package sse
 
 import (
 	"bytes"
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -104,12 +106,11 @@ func CheckID[ID string | []byte](id ID) error {
 	return check("id", id, "\r\n\x00")
 }
 
+// check refuses a value with one of the bad bytes, which are control characters.
 func check[T string | []byte](field string, value T, bad string) error {
 	for i := range len(value) {
-		for j := range len(bad) {
-			if value[i] == bad[j] {
-				return &FieldError{Field: field, Reason: "contains " + strconv.QuoteRune(rune(bad[j])) + " at byte " + strconv.Itoa(i)}
-			}
+		if c := value[i]; c < ' ' && strings.IndexByte(bad, c) >= 0 {
+			return &FieldError{Field: field, Reason: fmt.Sprintf("contains %q at byte %d", c, i)}
 		}
 	}
 	return nil
