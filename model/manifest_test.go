@@ -21,7 +21,8 @@ type manifestEntry struct {
 }
 
 // Every scope at which TLC found all rules to hold has as many states, edges and levels here as
-// TLC found there, and as many edges of each action: two descriptions, by two
+// TLC found there, and as many edges of each
+// action where the manifest tells them: two descriptions, by two
 // hands, of one protocol.
 func TestSharedScopesEqualTLC(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "tla", "manifest.json"))
@@ -40,11 +41,11 @@ func TestSharedScopesEqualTLC(t *testing.T) {
 			t.Errorf("%s: states %d edges %d depth %d, TLC found %d, %d and %d", entry.Name,
 				r.States, r.Edges, r.Depth, entry.Distinct, entry.Edges, entry.Depth)
 		}
-		if len(entry.Actions) == 0 {
+		if entry.Shared && len(entry.Actions) == 0 {
 			t.Errorf("%s: the manifest does not tell the edges of each action", entry.Name)
 		}
 		for _, name := range Names() {
-			if r.Actions[name] != entry.Actions[name.String()] {
+			if len(entry.Actions) > 0 && r.Actions[name] != entry.Actions[name.String()] {
 				t.Errorf("%s: %v has %d edges, TLC found %d", entry.Name, name, r.Actions[name], entry.Actions[name.String()])
 			}
 		}
