@@ -7,8 +7,8 @@ import (
 
 // A StreamID names a stream of a client: the epoch, and the request id of the
 // call whose response the stream carries. Request 0 is the standalone stream.
-// Request ids start at 1 and are never used twice, not in another epoch and
-// not after a restart (R29), so a StreamID names one call for good.
+// Request ids start at 1, and none is sent twice, not in another epoch and not
+// after a restart (R29).
 type StreamID struct {
 	Epoch   uint64 `json:"epoch"`
 	Request uint64 `json:"request"`

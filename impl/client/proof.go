@@ -67,7 +67,10 @@ func ours(id spec.EventID) place { return place{id.String(), id, true} }
 // none comes twice on this connection.
 func (s *stream) judgeForeign(ev Event) judgement {
 	to := place{cursor: ev.ID}
+	_, err := spec.ParseEventID(ev.ID)
 	switch {
+	case err == nil:
+		return doubt(spec.ReasonEventUnorderable) // an id of ours, if not of this session, among those of others
 	case len(ev.ID) > maxForeignID || !utf8.ValidString(ev.ID):
 		return doubt(spec.ReasonEventUnorderable)
 	case len(ev.Payload) == 0 && ev.ID == s.cursor:
@@ -105,7 +108,7 @@ func (c *Core) judgeFirst(s *stream, ev Event) judgement {
 			return doubt(spec.ReasonPositionUnexpected)
 		}
 		j.opens = id.Stream
-	case id.Stream != 0:
+	case id.Stream != 0 || payload && id.Ordinal == 0:
 		return doubt(spec.ReasonPositionUnexpected)
 	case s.high.Valid():
 		return afterClearing(s.high, ev)

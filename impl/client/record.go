@@ -147,7 +147,7 @@ func (r Record) Validate() error {
 		return fmt.Errorf("calls out of order")
 	case !ascending(r.Unknowns, func(a, b Unknown) int { return a.Stream.compare(b.Stream) }):
 		return fmt.Errorf("unknown outcomes out of order")
-	case !ascending(r.Seen, func(a, b Span) int { return order(a.First, b.Last) }):
+	case !ascending(r.Seen, func(a, b Span) int { return order(a.Last, b.First) }):
 		return fmt.Errorf("stream numbers out of order")
 	}
 	for _, c := range r.Calls {

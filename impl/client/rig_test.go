@@ -13,7 +13,7 @@ import (
 // A rig is a core with the durable record beside it: what the core hands out
 // is kept, and a test says when, and whether, each write becomes durable.
 type rig struct {
-	t       testing.TB
+	t       tester
 	core    *Core
 	durable Record
 	o       CoreOptions
@@ -22,9 +22,17 @@ type rig struct {
 	actions  []Action // everything since the last call of take
 	applied  []Event  // in transactions that became durable
 	outcomes map[StreamID]Outcome
+	earlier  map[StreamID]*Outcome // of processes that died, of calls whose POST left
 }
 
-func newRig(t testing.TB, durable Record, o CoreOptions) *rig {
+// A tester is a *testing.T or a *rapid.T.
+type tester interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+func newRig(t tester, durable Record, o CoreOptions) *rig {
 	t.Helper()
 	g := &rig{t: t, durable: durable, o: o, outcomes: map[StreamID]Outcome{}}
 	g.start()
@@ -52,6 +60,11 @@ func (g *rig) note(actions []Action) {
 		for _, o := range append(a.Outcomes, deref(a.Outcome)...) {
 			if had, twice := g.outcomes[o.Stream]; twice {
 				g.t.Fatalf("call %v has two outcomes: %v, then %v", o.Stream, had, o)
+			}
+			switch had := g.earlier[o.Stream]; { // what a process that died was told may only become more certain
+			case had == nil:
+			case had.Kind == OutcomeAnswered, had.Kind == OutcomeNotRun && o.Kind == OutcomeAnswered:
+				g.t.Fatalf("before a restart call %v ended with %v, and now with %v", o.Stream, *had, o)
 			}
 			g.outcomes[o.Stream] = o
 		}
@@ -296,7 +309,7 @@ func ids(events []Event) (ids []string) {
 	return ids
 }
 
-// tables returns machines of which one row is deleted.
+// without returns machines of which one row is deleted.
 func without(t testing.TB, row string) *fsm.Client {
 	t.Helper()
 	epoch, stream := spec.EpochTable(), spec.ClientStreamTable()
