@@ -19,7 +19,7 @@ and reattach's rows show none; 1 if not; 2 for a mistake in the arguments.
 `
 
 func runDemo(ctx context.Context, args []string, out, diag io.Writer) int {
-	return demo(ctx, args, out, diag, []pair{naivePair})
+	return demo(ctx, args, out, diag, []pair{naivePair, reattachPair})
 }
 
 // demo is the subcommand for the pairs given; the last one makes the claim.

@@ -1,16 +1,3 @@
-// Command reattach shows, checks and explains the resumption contract.
-//
-//	reattach demo     play the incidents over real sockets, naive against reattach
-//	reattach check    explore the reference model and check every rule in it
-//	reattach rules    print the rules of the contract
-//
-// Each subcommand has -h. The exit status is 0 if what the subcommand claims
-// holds, 1 if it does not, and 2 for a mistake in the arguments.
-//
-// The demo is in stage.go (where a scenario is played), scenario.go (the
-// stories), ledger.go (what really happened, from which every number comes),
-// network.go and tap.go (one address whose connections break where the story
-// says), and pair.go with one file for each pair. Read [scenario] first.
 package main
 
 import (

@@ -14,7 +14,7 @@ import (
 type pair struct {
 	name   string
 	server func(serverSetup) (server, error)
-	client func(clientSetup) (client, error)
+	client func(clientSetup) (caller, error)
 }
 
 // A server runs one tool in every session.
@@ -48,9 +48,9 @@ type toolCall struct {
 	answer  func(result any) error
 }
 
-// A client makes calls, one at a time, and hands everything it receives to its
+// A caller is a client: it makes calls, one at a time, and hands everything it receives to its
 // application.
-type client interface {
+type caller interface {
 	Open(ctx context.Context) error
 	// Call returns when the call is answered, or when the client has given up.
 	// What became of it after that is the pair's own affair: a client that

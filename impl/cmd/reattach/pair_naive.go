@@ -47,7 +47,7 @@ type naiveClient struct {
 	app *application
 }
 
-func newNaiveClient(s clientSetup) (client, error) {
+func newNaiveClient(s clientSetup) (caller, error) {
 	return &naiveClient{app: s.app, Client: naive.NewClient(naive.ClientOptions{
 		Faults: s.faults,
 		URL:    s.url,

@@ -22,6 +22,8 @@ type Result struct {
 	Told         string `json:"told"`          // what the application was told
 	Shows        string `json:"shows"`         // the corruption that the scenario exists to show
 	Corrupt      bool   `json:"corrupt"`       // it happened
+
+	keptBytes int64 // heap in use at the end, before anything is closed
 }
 
 // faults lists what is wrong with r if r is to be a sound pair's.

@@ -3,9 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"example.com/reattach/properties/naive"
 )
@@ -45,8 +42,10 @@ func scenarios() []*scenario {
 			story:  fmt.Sprintf("%d clients go away in the middle of a call and never come back", crowd),
 			shows:  "memory grows with all that was ever emitted",
 			server: naive.KeepEverything, client: naive.AppendBlindly,
-			play:    playNeverBack,
-			corrupt: func(r Result) bool { return r.PeakBytes > crowdBound },
+			play: playNeverBack,
+			corrupt: func(r Result) bool {
+				return r.PeakBytes > crowdBound || r.keptBytes > crowdRest
+			},
 		},
 		{
 			name:   "deploy",
@@ -190,104 +189,4 @@ func playDeploy(ctx context.Context, s *stage) error {
 	}
 	// The application goes on with its work, in whatever session it is now.
 	return c.Call(ctx, "write-2")
-}
-
-// The crowd of clients that never come back: as many as in the incident, a
-// window of the default size, and many times as much traffic.
-const (
-	crowd       = 200
-	crowdEvents = 2048 // a call
-	crowdPad    = 128  // bytes of an event beside its frame
-	crowdWindow = 256
-	crowdBudget = 1500 * time.Millisecond
-
-	// crowdBound is what a bounded server may use: sessions × window × the
-	// size of an event, twice over for indexes, and 16 KiB a session for what
-	// else belongs to one.
-	crowdBound = crowd * (2*crowdWindow*(crowdPad+128) + 16<<10)
-)
-
-// playNeverBack: clients open a session, call, and are gone at the first event,
-// ten at a time. The tools go on emitting; then every budget passes.
-func playNeverBack(ctx context.Context, s *stage) error {
-	gone := make(chan struct{})
-	var emitting atomic.Int64
-	b, err := s.serve(serverSetup{window: crowdWindow, budget: crowdBudget, tool: func(stop context.Context, c toolCall) {
-		emitting.Add(1)
-		defer emitting.Add(-1)
-		s.ledger.didExecute(c.key)
-		s.note(c, crowdPad)
-		wait(stop, gone)
-		for i := 1; i < crowdEvents && stop.Err() == nil; i++ {
-			s.note(c, crowdPad)
-			if i%512 == 0 {
-				time.Sleep(10 * time.Millisecond) // the others' turn
-			}
-		}
-		if stop.Err() != nil {
-			s.app.broken(toldAbandoned, context.Cause(stop).Error())
-			return
-		}
-		s.answer(c)
-	}})
-	if err != nil {
-		return err
-	}
-	s.net.switchTo(b.addr)
-	const batch = 10
-	for i := 0; i < crowd; i += batch {
-		if err := s.comeAndGo(ctx, i, batch); err != nil {
-			return err
-		}
-	}
-	close(gone)
-	for emitting.Load() > 0 && ctx.Err() == nil {
-		s.say("%s in use while the tools emit", size(s.memory.sample()))
-		sleep(ctx, 100*time.Millisecond)
-	}
-	for end := time.Now().Add(2 * crowdBudget); time.Now().Before(end) && ctx.Err() == nil; sleep(ctx, 250*time.Millisecond) {
-		s.say("%s in use after the last event", size(s.memory.sample()))
-	}
-	return ctx.Err()
-}
-
-// comeAndGo plays n of the clients that never come back. While they go the
-// network is down, so that nothing they might still want to say gets through.
-func (s *stage) comeAndGo(ctx context.Context, from, n int) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var calls sync.WaitGroup
-	clients := make([]client, n)
-	for i := range clients {
-		c, _, err := s.dial(ctx)
-		if err != nil {
-			return err
-		}
-		clients[i] = c
-		calls.Go(func() { c.Call(ctx, fmt.Sprintf("write-%d", from+i+1)) })
-	}
-	for _, app := range s.apps[from:] {
-		if err := s.until(ctx, "every client has its first event", app.hasAny); err != nil {
-			return err
-		}
-	}
-	s.net.goDown()
-	defer s.net.goUp()
-	for _, app := range s.apps[from:] {
-		app.leave()
-	}
-	cancel()
-	calls.Wait()
-	for _, c := range clients {
-		c.Close()
-	}
-	return nil
-}
-
-// sleep waits for d or for the end of the context.
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
 }

@@ -20,8 +20,14 @@ type stage struct {
 	memory   *memory
 	app      *application // of the scenario's client
 	apps     []*application
-	say      func(format string, args ...any)
+	tell     func(format string, args ...any) // progress
 	closers  []func()
+}
+
+// say tells of a moment of the story, at which memory is looked at too.
+func (s *stage) say(format string, args ...any) {
+	s.memory.sample()
+	s.tell(format, args...)
 }
 
 // A backend is a server that listens.
@@ -50,7 +56,7 @@ func (s *stage) serve(setup serverSetup) (*backend, error) {
 
 // dial returns a client of the pair for an application of its own. The first
 // one's application is the stage's.
-func (s *stage) dial(ctx context.Context) (client, *application, error) {
+func (s *stage) dial(ctx context.Context) (caller, *application, error) {
 	app := newApplication(s.ledger)
 	if s.app == nil {
 		s.app = app
@@ -140,16 +146,15 @@ func wait(stop context.Context, moment <-chan struct{}) bool {
 const playTimeout = 15 * time.Second
 
 // play plays a scenario with a pair and says what it did.
-func play(ctx context.Context, sc *scenario, p pair, say func(string, ...any)) (r Result, err error) {
+func play(ctx context.Context, sc *scenario, p pair, tell func(string, ...any)) (r Result, err error) {
 	ctx, cancel := context.WithTimeout(ctx, playTimeout)
 	defer cancel()
-	s := &stage{pair: p, scenario: sc, ledger: newLedger(), say: say, memory: watchMemory()}
+	s := &stage{pair: p, scenario: sc, ledger: newLedger(), tell: tell, memory: watchMemory()}
 	if s.net, err = newNetwork(); err != nil {
-		s.memory.close()
 		return Result{}, err
 	}
 	err = sc.play(ctx, s)
-	peak := s.memory.close()
+	kept := s.memory.sample()
 	s.net.Close()
 	for _, end := range s.closers {
 		end()
@@ -164,7 +169,7 @@ func play(ctx context.Context, sc *scenario, p pair, say func(string, ...any)) (
 	r = Result{
 		Scenario: sc.name, Pair: p.name, Shows: sc.shows, Told: s.app.hasBeenTold(),
 		Emitted: c.emitted, Applied: c.applied, Duplicates: c.duplicates, LostSilently: c.lost,
-		Merged: c.merged, Executions: c.executions, PeakBytes: peak,
+		Merged: c.merged, Executions: c.executions, PeakBytes: s.memory.highest(), keptBytes: kept,
 	}
 	r.Corrupt = sc.corrupt(r)
 	return r, nil
