@@ -17,8 +17,8 @@
 // implementation keeps a ring, and recomputes everything from them.
 //
 // It imports the standard library and package spec, and shares nothing with
-// any implementation: its worth is that it is independent. It has no clock, no
-// goroutine that outlives a call, and no I/O.
+// any implementation: its worth is that it is independent. It has no goroutine
+// and no I/O, and nothing but a report's duration reads a clock.
 //
 // Read [Rules] first, then [Model]; then package properties, which puts the
 // model beside the implementation.

@@ -75,7 +75,7 @@ func (m *Model) lineCandidates(s *State, stream uint8, to []Action) []Action {
 		}
 	}
 	if line.Phase == PhaseDetached {
-		to = append(to, Action{Name: Resume, Session: s.Record.Session, Stream: stream, Ordinal: s.Record.Token[stream]})
+		to = append(to, Action{Name: Resume, Session: s.Record.Session, Stream: stream, Ordinal: m.cursorSent(s, stream)})
 	}
 	if !onNetwork(line.Phase) {
 		return to

@@ -43,8 +43,12 @@ func Explore(ctx context.Context, scope Config, progress func(Progress)) (Report
 // path violates any. The same model always gives the same report, but for its
 // duration.
 func (m *Model) Explore(ctx context.Context, progress func(Progress)) (Report, error) {
+	return m.explore(ctx, Invariants(), progress)
+}
+
+func (m *Model) explore(ctx context.Context, invariants []Invariant, progress func(Progress)) (Report, error) {
 	start := time.Now()
-	x := newExploration(m)
+	x := newExploration(m, invariants)
 	for from, to := 0, x.found.len(); from < to && x.report.Counterexample == nil; from, to = to, x.found.len() {
 		if err := ctx.Err(); err != nil {
 			return x.report, err
@@ -73,10 +77,10 @@ type exploration struct {
 	next       State    // behind the edge at hand
 }
 
-func newExploration(m *Model) *exploration {
+func newExploration(m *Model, invariants []Invariant) *exploration {
 	x := &exploration{m: m, found: newGraph(), report: Report{Scope: m.scope}}
 	asked := map[string]bool{}
-	for _, inv := range Invariants() {
+	for _, inv := range invariants {
 		if inv.ofServer && m.scope.Hostile {
 			continue
 		}

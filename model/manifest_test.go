@@ -20,10 +20,9 @@ type manifestEntry struct {
 	Actions   map[string]int
 }
 
-// Every scope at which TLC found all rules to hold has as many states, edges and levels here as
-// TLC found there, and as many edges of each
-// action where the manifest tells them: two descriptions, by two
-// hands, of one protocol.
+// Every scope at which TLC found all rules to hold has as many states, edges
+// and levels here as TLC found there, and as many edges of each action where
+// the manifest tells them: two descriptions of one protocol, by two hands.
 func TestSharedScopesEqualTLC(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "tla", "manifest.json"))
 	if err != nil {

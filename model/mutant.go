@@ -87,6 +87,8 @@ func clientMutants() []Mutant {
 			func(r *Rules) {
 				r.Committable = func(record spec.State, _, hand Mark) bool { return EpochLives(record) }
 			}},
+		{"cursor-guessed", "R25", "what is in hand will have been applied by then", "stream",
+			func(r *Rules) { r.CursorSent = func(token uint64) uint64 { return token + 1 } }},
 		{"proof-skipped", "R21", "200 means resumed", "hostile",
 			func(r *Rules) { r.Proves = func(_, _ Mark) bool { return true } }},
 		{"session-unproven", "R21", "the position fits, whosever it is", "hostile",
@@ -126,6 +128,19 @@ func clientMutants() []Mutant {
 					return c
 				}
 			}},
+		{"unknown-is-done", "R20", "a call that was sent was done", "small",
+			func(r *Rules) {
+				r.WhenCertaintyEnds = func(c CallState) CallState {
+					if c == CallInFlight {
+						return CallAnswered
+					}
+					return c
+				}
+			}},
+		{"late-answer-settles", "R23", "better a late answer than a decision", "small",
+			func(r *Rules) { r.WhenAnswered = func(CallState) CallState { return CallAnswered } }},
+		{"resolution-reopens", "R22", "when nothing is unknown any more the epoch may go on", "small",
+			func(r *Rules) { r.WhenResolved = func(spec.State, int) spec.State { return spec.Open } }},
 		{"quarantine-skipped", "R23", "a new session is a new start", "small",
 			func(r *Rules) { r.StateAtOpening = func(int) spec.State { return spec.Open } }},
 		{"quarantine-ends-early", "R23", "one decision is enough", "pair",

@@ -25,12 +25,14 @@ type Rules struct {
 	// The client.
 	TokenWhenTaken    func(token, taken uint64) uint64                 // R20
 	TokenWhenApplied  func(token, taken uint64) uint64                 // R20
+	CursorSent        func(token uint64) uint64                        // R25
 	Committable       func(record spec.State, token, hand Mark) bool   // R20 R30
 	Proves            func(sent, announced Mark) bool                  // R21
 	IsNext            func(token, event Mark) bool                     // R21
 	Abandons          func(spec.Reason) bool                           // R22
 	WhenFenced        func(spec.State) spec.State                      // R22
 	WhenCertaintyEnds func(CallState) CallState                        // R23
+	WhenAnswered      func(CallState) CallState                        // R20 R29
 	StateAtOpening    func(unknowns int) spec.State                    // R23
 	WhenResolved      func(record spec.State, unknowns int) spec.State // R23
 	MayCall           func(record spec.State, c CallState) bool        // R23
@@ -56,12 +58,14 @@ func TheRules() Rules {
 
 		TokenWhenTaken:    TokenWhenTaken,
 		TokenWhenApplied:  TokenWhenApplied,
+		CursorSent:        CursorSent,
 		Committable:       Committable,
 		Proves:            Proves,
 		IsNext:            IsNext,
 		Abandons:          Abandons,
 		WhenFenced:        WhenFenced,
 		WhenCertaintyEnds: WhenCertaintyEnds,
+		WhenAnswered:      WhenAnswered,
 		StateAtOpening:    StateAtOpening,
 		WhenResolved:      WhenResolved,
 		MayCall:           MayCall,

@@ -40,12 +40,17 @@ func (m *Model) resume(s *State, a Action) Refusal {
 	if line.Phase != PhaseDetached || line.Hand != (Hand{}) || m.scope.Alone {
 		return "the stream is not detached with empty hands"
 	}
-	if a.Session != s.Record.Session || a.Ordinal != s.Record.Token[a.Stream] {
-		return "that is not the token"
+	if a.Session != s.Record.Session || a.Ordinal != m.cursorSent(s, a.Stream) {
+		return "that is not what a resumption carries"
 	}
 	line.Request = Request{Kind: AskResume, Session: a.Session, Ordinal: a.Ordinal}
 	line.Phase = PhaseResuming
 	return ""
+}
+
+// cursorSent is the ordinal that a resumption of a stream carries.
+func (m *Model) cursorSent(s *State, stream uint8) uint8 {
+	return uint8(m.rules.CursorSent(uint64(s.Record.Token[stream])))
 }
 
 // mark returns the client's numbers for an ordinal of a session.
@@ -190,8 +195,8 @@ func (m *Model) commit(s *State, a Action) Refusal {
 		s.Record.Token[a.Stream] = uint8(m.rules.TokenWhenApplied(uint64(s.Record.Token[a.Stream]), uint64(hand.Ordinal)))
 		run := &s.Applied[hand.Session-1][a.Stream]
 		*run = run.Then(hand.Ordinal)
-		if k := hand.Call; k != 0 && s.Calls[k-1] == CallInFlight {
-			s.Calls[k-1] = CallAnswered
+		if k := hand.Call; k != 0 {
+			s.Calls[k-1] = m.rules.WhenAnswered(s.Calls[k-1])
 		}
 	case ReplyFailed: // nothing changed; what the connection brings next can no longer be applied
 		if !ok {

@@ -14,6 +14,10 @@ func TokenWhenTaken(token, taken uint64) uint64 { return token }
 // (R20): never earlier, never separately.
 func TokenWhenApplied(token, taken uint64) uint64 { return taken }
 
+// CursorSent is what a resumption carries (R25): the token as it stands in the
+// record, however many connections delivered nothing.
+func CursorSent(token uint64) uint64 { return token }
+
 // Committable reports whether the record is still the one that the event in
 // hand continues: the epoch is not fenced, and its token is the event's
 // predecessor (R20, R30). Otherwise the transaction fails and applies nothing.

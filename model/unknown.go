@@ -28,6 +28,16 @@ func WhenCertaintyEnds(c CallState) CallState {
 	return c
 }
 
+// WhenAnswered is what becomes of a call in the transaction that applies its
+// answer (R20, R29): one in flight is answered; to any other the answer comes
+// too late and settles nothing.
+func WhenAnswered(c CallState) CallState {
+	if c == CallInFlight {
+		return CallAnswered
+	}
+	return c
+}
+
 // StateAtOpening is the state of a new epoch's record (R23): in quarantine
 // while any unknown outcome, of whatever epoch, is unresolved.
 func StateAtOpening(unknowns int) spec.State {
