@@ -103,7 +103,7 @@ func (ch Change) apply(r Record) (Record, error) {
 		if !ok {
 			return r, fmt.Errorf("%w: %v", ErrNoUnknown, ch.Unknown)
 		}
-		r.Unknowns = slices.Delete(slices.Clone(r.Unknowns), i, i+1)
+		r.Unknowns = removed(r.Unknowns, i)
 		return r, nil
 	}
 	if r.Epoch != ch.Epoch || r.State != RecordOpen {
@@ -135,6 +135,9 @@ func (ch Change) beginEpoch(r Record) (Record, error) {
 	next := Record{
 		Version: r.Version, Epoch: r.Epoch + 1, State: RecordOpen, SessionID: ch.Session, Tag: ch.Tag,
 		Announced: ch.Standalone != "", Meta: ch.Meta, NextRequest: max(r.NextRequest, 1), Unknowns: r.Unknowns,
+	}
+	if len(ch.Meta) == 0 {
+		next.Meta = nil
 	}
 	if ch.Standalone != "" {
 		next.Streams = []Token{{LastEventID: ch.Standalone}}
@@ -207,12 +210,21 @@ func (ch Change) fence(r Record) (Record, error) {
 // without returns the record without a call and its stream.
 func (r Record) without(request uint64) Record {
 	if i, ok := r.findCall(request); ok {
-		r.Calls = slices.Delete(slices.Clone(r.Calls), i, i+1)
+		r.Calls = removed(r.Calls, i)
 	}
 	if i, ok := r.findToken(request); ok {
-		r.Streams = slices.Delete(slices.Clone(r.Streams), i, i+1)
+		r.Streams = removed(r.Streams, i)
 	}
 	return r
+}
+
+// removed returns s without its element i: nil if nothing is left, so that a
+// record has one form.
+func removed[T any](s []T, i int) []T {
+	if len(s) == 1 {
+		return nil
+	}
+	return slices.Delete(slices.Clone(s), i, i+1)
 }
 
 func addUnknown(unknowns []Unknown, epoch uint64, call Call, why spec.Reason) []Unknown {

@@ -216,8 +216,12 @@ func encodeRecord(r Record) ([]byte, error) {
 	if len(body) > maxRecord {
 		return nil, fmt.Errorf("the record has %d bytes, and the bound is %d", len(body), maxRecord)
 	}
+	return sealRecord(body), nil
+}
+
+func sealRecord(body []byte) []byte {
 	sum := sha256.Sum256(body)
-	return append(fmt.Appendf(nil, "%s%d %s\n", fileHead, len(body), hex.EncodeToString(sum[:])), body...), nil
+	return append(fmt.Appendf(nil, "%s%d %s\n", fileHead, len(body), hex.EncodeToString(sum[:])), body...)
 }
 
 func decodeRecord(path string, content []byte) (r Record, err error) {
