@@ -13,9 +13,9 @@
 (*   network      Cut                                                      *)
 (*   strangers    Other                                                    *)
 (*                                                                         *)
-(* Rules are cited by their ids in package spec: R4 is "strictly after". *)
+(* Rules are cited by their ids in package spec: R4 is "strictly after".   *)
 (* Each small decision that a rule makes is an operator of its own (Decide,*)
-(* StartOf, Proves, IsNext, ...): a mutant replaces exactly one of them.   *)
+(* StartOf, Proves, IsNext, Committable, ...), for a mutant to replace.    *)
 (*                                                                         *)
 (* Every choice and every reply is a parameter of its action, so a state   *)
 (* and a label have exactly one successor, and the labelled edges can be   *)
@@ -75,25 +75,26 @@ Newborn == [st |-> "live",   events |-> <<>>, floor |-> 0, handed |-> 0]
 
 NoRequest == [kind |-> "none", e |-> 0, n |-> 0]
 NoHand    == [e |-> 0, n |-> 0, k |-> 0]
-ViewValues == [e : Epochs, pos : 0..MaxEvents, conn : {"current", "dead", "other"}]
-
 NoCursor  == [tag |-> 0, n |-> 0]
 
 \* What a request may carry: no cursor; or a session's tag (one of them is no session of ours) and
 \* an ordinal (one of them is beyond every head).
 AllCursors == {NoCursor} \cup [tag : 1..(MaxEpoch + 1), n : 0..(MaxEvents + 1)]
 
+\* Every view that can be, so that TLC can name the actions that take one.
+ViewValues == [e : Epochs, pos : 0..MaxEvents, conn : {"current", "dead", "other"}]
+
 Frame(kind, e, n, k) == [kind |-> kind, e |-> e, n |-> n, k |-> k]
 End == Frame("end", 0, 0, 0)
 
 Max(a, b) == IF a > b THEN a ELSE b
 
-HeadOf(e)  == Len(sess[e].events)
+HeadOf(e)   == Len(sess[e].events)
 IssuedInAll == Cardinality(UNION {{e} \X (1..HeadOf(e)) : e \in Epochs})
-Alive(e)   == sess[e].st \in {"live", "finished"}
-RecordLive == rec.st \in {"quarantined", "open"}
-Unknowns   == {k \in Calls : calls[k] = "unknown"}
-InFlight   == {k \in Calls : calls[k] = "inflight"}
+Alive(e)    == sess[e].st \in {"live", "finished"}
+RecordLive  == rec.st \in {"quarantined", "open"}
+Unknowns    == {k \in Calls : calls[k] = "unknown"}
+InFlight    == {k \in Calls : calls[k] = "inflight"}
 
 Init ==
   /\ sess     = [e \in Epochs |-> Unborn]
