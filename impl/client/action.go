@@ -85,3 +85,7 @@ type Session struct {
 	ID   string
 	Meta []byte // as the transport gave it when the session was opened
 }
+
+// String returns the session's tag: the id is a bearer secret and stays out of
+// logs.
+func (s Session) String() string { return "session " + string(spec.TagOf(s.ID, "")) }

@@ -58,8 +58,12 @@ func (n *connection) run(a Action) {
 	if resp.Events != nil {
 		defer resp.Events.Close()
 	}
-	if n.feed(func(core *Core) ([]Action, error) { return n.answered(core, resp, err) }) && err == nil && resp.Events != nil {
+	goesOn := n.feed(func(core *Core) ([]Action, error) { return n.answered(core, resp, err) })
+	switch {
+	case goesOn && resp.Events != nil:
 		n.read(resp)
+	case goesOn: // a single message, and it was not the answer
+		n.feed(func(core *Core) ([]Action, error) { return core.StreamEnds(n.stream, n.number) })
 	}
 }
 
@@ -133,11 +137,7 @@ func (n *connection) feed(arrival func(*Core) ([]Action, error)) bool {
 	c := n.c
 	c.mu.Lock()
 	_, err := c.locked(arrival)
-	if refused := (*fsm.RefusedError)(nil); errors.As(err, &refused) && c.isCurrent(n) {
-		// The table, which somebody edited, leaves the stream where it is: no
-		// caller may wait for that.
-		c.suspend(n.stream, err)
-	}
+	c.refused(n.stream, err)
 	done := c.inHand[n.stream]
 	c.mu.Unlock()
 	if err != nil {
@@ -183,11 +183,13 @@ func (c *Client) handed(id StreamID, o *Outcome) {
 	}
 }
 
-// isCurrent reports whether the connection is its stream's, which has not come
-// to its end. c.mu is held.
-func (c *Client) isCurrent(n *connection) bool {
-	s := c.core.streams[n.stream]
-	return s != nil && s.conn == n.number && !terminal(s.state)
+// refused tells who waits for a stream that the table, which somebody edited,
+// leaves where it is: no caller may wait for that. c.mu is held.
+func (c *Client) refused(id StreamID, err error) {
+	var refused *fsm.RefusedError
+	if s := c.core.streams[id]; errors.As(err, &refused) && s != nil && !terminal(s.state) {
+		c.suspend(id, err)
+	}
 }
 
 func (n *connection) state() spec.State {

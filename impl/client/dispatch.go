@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"example.com/reattach/spec"
@@ -88,6 +89,7 @@ func (c *Client) reportOpen() {
 	c.opened(nil)
 	c.tell()
 	id := c.core.Standalone()
+	maps.DeleteFunc(c.since, func(of StreamID, _ time.Time) bool { return of.Epoch != id.Epoch })
 	if _, ok := c.core.Record().Token(0); !ok || c.o.NoStandalone {
 		return
 	}
@@ -140,7 +142,7 @@ func (c *Client) commit(a Action, done chan<- Action) {
 	durable, err := c.write(a)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	actions, _ := c.locked(func(core *Core) ([]Action, error) {
+	actions, refused := c.locked(func(core *Core) ([]Action, error) {
 		if err != nil {
 			return c.commitFailed(core, a, err)
 		}
@@ -157,6 +159,7 @@ func (c *Client) commit(a Action, done chan<- Action) {
 			return core.StreamCommitted(a.Stream, durable)
 		}
 	})
+	c.refused(a.Stream, refused)
 	if a.Do == spec.CommitResolution {
 		c.resolved(a.Unknown, err)
 	}
@@ -249,8 +252,11 @@ func (c *Client) schedule(a Action) {
 		if !sleep(c.ctx, wait) {
 			return
 		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
 		// An error says that the stream is not to be resumed any more.
-		_ = c.do(func(core *Core) ([]Action, error) { return core.Reconnect(a.Stream, outOfTime) })
+		_, err := c.locked(func(core *Core) ([]Action, error) { return core.Reconnect(a.Stream, outOfTime) })
+		c.refused(a.Stream, err)
 	})
 }
 
