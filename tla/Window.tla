@@ -153,9 +153,9 @@ Spent(w, states, vs, s) ==
   /\ {v \in vs : v.s = s} = {}
   /\ RetainedIn(w, s) = {}
 
-\* The step to a run w less the events that leave it, states, heads and views, once what is spent, or
-\* is to be forgotten, is forgotten. A forgotten stream's events keep their place in the run.
-Becomes(w, leaving, states, heads, vs, forgotten) ==
+\* The step to a run w less the events that leave it, to these states, heads, high-water marks and
+\* views; what is spent, or told to, is forgotten. A forgotten stream's events keep their place.
+Becomes(w, leaving, states, heads, hands, vs, forgotten) ==
   LET kept   == Staying(w, leaving)
       floors == FloorsAfter(w, leaving)
       gone   == forgotten \cup {s \in Streams : Spent(kept, states, vs, s)}
@@ -165,7 +165,196 @@ Becomes(w, leaving, states, heads, vs, forgotten) ==
   /\ st'     = [s \in Streams |-> IF s \in gone THEN "forgotten" ELSE states[s]]
   /\ floor'  = [s \in Streams |-> IF s \in known THEN floors[s] ELSE Zero]
   /\ head'   = [s \in Streams |-> IF s \in known THEN heads[s] ELSE Zero]
-  /\ handed' = [s \in Streams |-> IF s \in known THEN Max(handed[s], HandedBy(vs, s)) ELSE 0]
+  /\ handed' = [s \in Streams |-> IF s \in known THEN hands[s] ELSE 0]
   /\ views'  = vs
 
+\* Only the views change, and what they kept from being forgotten.
+ViewsBecome(vs) == Becomes(window, {}, st, head, handed, vs, {}) /\ UNCHANGED <<ever, seq, next>>
+
+Refused == UNCHANGED vars
+
+----------------------------------------------------------------------------
+\* Handlers
+
+\* Which of the finished streams makes room for a new one: the one that is closest to eviction (R3).
+Yielding == {s \in Streams : st[s] = "finished" /\ ~HasView(s)}
+Yields   == CHOOSE s \in Yielding : \A t \in Yielding : head[s].seq <= head[t].seq
+
+CallReplies == [why : {"ok"}, s : Streams] \cup [why : {"too_many_streams"}, s : {0}]
+
+\* A call's stream opens together with its view (R7), if there is room for its record (R3).
+Call(reply) ==
+  IF RecordsNow >= Records /\ Yielding = {} THEN
+    /\ reply = [why |-> "too_many_streams", s |-> 0]
+    /\ Refused
+  ELSE
+    /\ next <= MaxStream
+    /\ reply = [why |-> "ok", s |-> next]
+    /\ next' = next + 1
+    /\ Becomes(window, {}, [st EXCEPT ![next] = "open"], head, handed, views \cup {[s |-> next, at |-> 0]},
+               IF RecordsNow >= Records THEN {Yields} ELSE {})
+    /\ UNCHANGED <<ever, seq>>
+
+\* The bare trigger: with a view or without, whatever room there is. Numbers are never reused (R2).
+OpenStream(s, view, why) ==
+  IF s < next THEN
+    /\ why = "out_of_turn"
+    /\ Refused
+  ELSE
+    /\ s = next
+    /\ why = "ok"
+    /\ next' = next + 1
+    /\ Becomes(window, {}, [st EXCEPT ![s] = "open"], head, handed,
+               IF view THEN views \cup {[s |-> s, at |-> 0]} ELSE views, {})
+    /\ UNCHANGED <<ever, seq>>
+
+\* lag: events of the stream that its view has not taken, this one included; 0 without a view.
+NotEmitted(why) == [why |-> why, seq |-> 0, n |-> 0, evicted |-> 0, lag |-> 0]
+EmitRefusals == {"stream_unopened", "stream_forgotten", "stream_finished", "stream_standalone"}
+EmitReplies ==
+  {r \in [why : {"ok"}, seq : 1..MaxEvents, n : 1..MaxEvents, evicted : 0..1, lag : 0..MaxEvents] : r.n <= r.seq /\ r.lag <= r.n}
+    \cup {NotEmitted(why) : why \in EmitRefusals}
+
+\* An event of s gets its numbers and is in the window, whoever listens (R2 R3 R11).
+Issues(s, reply, states) ==
+  LET e == [seq |-> NextSeq, s |-> s, n |-> NextOrdinal(s)]
+      w == Append(window, e)
+  IN
+  /\ Len(ever) < MaxEvents
+  /\ reply = [why |-> "ok", seq |-> e.seq, n |-> e.n, evicted |-> Cardinality(Leaving(w)),
+              lag |-> IF HasView(s) THEN e.n - ViewOf(s).at ELSE 0]
+  /\ ever' = Append(ever, s)
+  /\ seq'  = e.seq
+  /\ Becomes(w, Leaving(w), states, [head EXCEPT ![s] = [seq |-> e.seq, n |-> e.n]], handed, views, {})
+  /\ UNCHANGED next
+
+NotIssued(reply, why) == reply = NotEmitted(why) /\ Refused
+
+Emit(s, reply) ==
+  IF ~Recorded(s)              THEN NotIssued(reply, Missing(s))
+  ELSE IF st[s] = "finished"   THEN NotIssued(reply, "stream_finished")
+  ELSE                              Issues(s, reply, st)
+
+\* The last event of a stream; the standalone one has no last event (R9b R11).
+Answer(s, reply) ==
+  IF ~Recorded(s)              THEN NotIssued(reply, Missing(s))
+  ELSE IF st[s] = "finished"   THEN NotIssued(reply, "stream_finished")
+  ELSE IF s = 0                THEN NotIssued(reply, "stream_standalone")
+  ELSE                              Issues(s, reply, [st EXCEPT ![s] = "finished"])
+
+\* A view that is there ends, and its client may resume.
+ViewReplies == {"ok", "no_view"}
+Detaches(s, why) ==
+  IF HasView(s) THEN why = "ok" /\ ViewsBecome(views \ {ViewOf(s)})
+  ELSE               why = "no_view" /\ Refused
+
+EndView(s, why) == Detaches(s, why)    \* the handler or the server ends it between two events (R9 R12)
+
+----------------------------------------------------------------------------
+\* Clients
+
+Break(s, why) == Detaches(s, why)      \* its connection is gone (R9b)
+
+\* A request without a cursor attaches to the standalone stream. It never fails (R7).
+AttachReplies == [seq : 0..MaxEvents, n : 0..MaxEvents, skipped : 0..MaxEvents]
+
+Attach(reply) ==
+  /\ reply = [seq |-> SeqAt(0, FreshStart), n |-> FreshStart,
+              skipped |-> IF floor[0].n > handed[0] THEN floor[0].n - handed[0] ELSE 0]
+  /\ ViewsBecome(Survivors(0) \cup {[s |-> 0, at |-> FreshStart]})
+
+\* A request with a cursor. at: the ordinal after which the view begins, or nothing will ever come.
+ResumeReplies == [why : Granted, at : 0..MaxEvents] \cup [why : Verdicts \ Granted, at : {0}]
+
+Resume(c, reply) ==
+  /\ reply.why = Decide(c)
+  /\ CASE reply.why = "reattach" ->
+            /\ reply.at = StartOf(c)
+            /\ ViewsBecome(Survivors(c.s) \cup {[s |-> c.s, at |-> StartOf(c)]})
+       [] reply.why = "complete" ->
+            /\ reply.at = c.n
+            /\ ViewsBecome(Survivors(c.s))
+       [] OTHER -> Refused
+
+----------------------------------------------------------------------------
+\* The server
+
+Overtaken(v)  == v.at < floor[v.s].n
+NextOf(v)     == v.at + 1                  \* R4
+Advanced(s, n) == [handed EXCEPT ![s] = Max(@, n)]
+
+Delivered(why, q, n, last) == [why |-> why, seq |-> q, n |-> n, last |-> last]
+DeliverReplies ==
+  {Delivered("ok", q, n, last) : q \in 1..MaxEvents, n \in 1..MaxEvents, last \in BOOLEAN}
+    \cup {Delivered(why, 0, 0, FALSE) : why \in {"no_view", "nothing", "overtaken"}}
+
+\* The view takes the stream's next event. One whose next event is gone is cut (R9); one that took
+\* the last event of a finished stream is delivered.
+Deliver(s, reply) ==
+  LET v == ViewOf(s)
+      n == NextOf(v)
+      last == st[s] = "finished" /\ n = head[s].n
+  IN
+  IF ~HasView(s)            THEN reply = Delivered("no_view", 0, 0, FALSE) /\ Refused
+  ELSE IF Overtaken(v)      THEN reply = Delivered("overtaken", 0, 0, FALSE) /\ ViewsBecome(views \ {v})
+  ELSE IF v.at = head[s].n  THEN reply = Delivered("nothing", 0, 0, FALSE) /\ Refused
+  ELSE
+    /\ reply = Delivered("ok", SeqAt(s, n), n, last)
+    /\ Becomes(window, {}, st, head, Advanced(s, n),
+               (views \ {v}) \cup (IF last THEN {} ELSE {[s |-> s, at |-> n]}), {})
+    /\ UNCHANGED <<ever, seq, next>>
+
+Cut(s, why) == Detaches(s, why)        \* a reader that is too slow (R9)
+
+\* Age (and, in the real window, bytes) evicts the oldest event at any time (R3).
+EvictOldest(why) ==
+  IF window = <<>> THEN why = "nothing" /\ Refused
+  ELSE
+    /\ why = "ok"
+    /\ Becomes(window, {Oldest(window)}, st, head, handed, views, {})
+    /\ UNCHANGED <<ever, seq, next>>
+
+\* Nobody came back for a call within its budget: it ends with an event that says that its outcome is
+\* unknown (R9b).
+ElapseReplies == {"ok", "view_in_the_way", "stream_finished", "stream_standalone", "stream_unopened", "stream_forgotten"}
+LastWord(s)   == [st EXCEPT ![s] = "finished"]
+
+ElapseDetach(s, why) ==
+  IF ~Recorded(s)              THEN why = Missing(s) /\ Refused
+  ELSE IF HasView(s)           THEN why = "view_in_the_way" /\ Refused
+  ELSE IF st[s] = "finished"   THEN why = "stream_finished" /\ Refused
+  ELSE IF s = 0                THEN why = "stream_standalone" /\ Refused
+  ELSE
+    /\ why = "ok"
+    /\ \E reply \in EmitReplies : Issues(s, reply, LastWord(s))
+
+\* The bare trigger of what Call does to make room.
+CapReplies == {"ok", "view_in_the_way", "stream_unfinished", "stream_unopened", "stream_forgotten"}
+
+CapRecords(s, why) ==
+  IF ~Recorded(s)              THEN why = Missing(s) /\ Refused
+  ELSE IF st[s] = "open"       THEN why = "stream_unfinished" /\ Refused
+  ELSE IF HasView(s)           THEN why = "view_in_the_way" /\ Refused
+  ELSE
+    /\ why = "ok"
+    /\ Becomes(window, {}, st, head, handed, views, {s})
+    /\ UNCHANGED <<ever, seq, next>>
+
+----------------------------------------------------------------------------
+Next ==
+  \/ \E reply \in CallReplies : Call(reply)
+  \/ \E s \in Streams, view \in BOOLEAN, why \in {"ok", "out_of_turn"} : OpenStream(s, view, why)
+  \/ \E s \in Streams, reply \in EmitReplies : Emit(s, reply)
+  \/ \E s \in Streams, reply \in EmitReplies : Answer(s, reply)
+  \/ \E s \in Streams, why \in ViewReplies : EndView(s, why)
+  \/ \E s \in Streams, why \in ViewReplies : Break(s, why)
+  \/ \E s \in Streams, why \in ViewReplies : Cut(s, why)
+  \/ \E reply \in AttachReplies : Attach(reply)
+  \/ \E c \in Cursors, reply \in ResumeReplies : Resume(c, reply)
+  \/ \E s \in Streams, reply \in DeliverReplies : Deliver(s, reply)
+  \/ \E why \in {"ok", "nothing"} : EvictOldest(why)
+  \/ \E s \in Streams, why \in ElapseReplies : ElapseDetach(s, why)
+  \/ \E s \in Streams, why \in CapReplies : CapRecords(s, why)
+
+Spec == Init /\ [][Next]_vars
 =============================================================================
