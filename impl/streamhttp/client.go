@@ -182,8 +182,8 @@ func (c *Client) Call(ctx context.Context, method string, params any, onNotifica
 			return encode(outRequest{"2.0", request, method, params})
 		},
 	})
-	if pending := (*client.PendingError)(nil); err != nil && !errors.As(err, &pending) {
-		c.forget(mine) // also of a call that was never sent
+	if pending := (*client.PendingError)(nil); !errors.As(err, &pending) {
+		c.forget(mine) // it is over, or was never sent
 	}
 	return c.result(answer, err)
 }
