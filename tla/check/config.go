@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,11 +21,41 @@ type Config struct {
 	Checked []string
 }
 
-// declared are the constants of Resumption; any other left side is an operator.
-var declared = []string{"MaxEpoch", "MaxEvents", "Window", "WireCap", "MaxCalls", "Strangers"}
+// constantsBlock is a CONSTANTS paragraph of ours: one name a line, until an
+// empty line. What a name means stands behind it.
+var constantsBlock = regexp.MustCompile(`(?m)^CONSTANTS?\n((?:  .*\n)+)`)
 
-// ReadConfig reads a configuration file.
-func ReadConfig(dir, file string) (Config, error) {
+// declared are the constants of a module and of all that it extends.
+func declared(dir, module string) ([]string, error) {
+	files, err := extended(dir, module)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, file := range files {
+		text, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			return nil, err
+		}
+		for _, block := range constantsBlock.FindAllStringSubmatch(string(text), -1) {
+			for line := range strings.Lines(block[1]) {
+				code, _, _ := strings.Cut(line, `\*`)
+				if name := strings.Trim(code, " ,\n"); name != "" {
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	return names, nil
+}
+
+// ReadConfig reads the configuration of a module. What it sets is a constant
+// of the module, or else an operator that it replaces.
+func ReadConfig(dir, module, file string) (Config, error) {
+	constants, err := declared(dir, module)
+	if err != nil {
+		return Config{}, err
+	}
 	text, err := os.ReadFile(filepath.Join(dir, file))
 	if err != nil {
 		return Config{}, err
@@ -39,7 +70,7 @@ func ReadConfig(dir, file string) (Config, error) {
 		case !strings.HasPrefix(line, " "):
 			section = words[0]
 		case section == "CONSTANTS" && len(words) == 3:
-			c.constant(words[0], words[2])
+			c.set(words[0], words[2], slices.Contains(constants, words[0]))
 		case section == "INVARIANTS" || section == "PROPERTIES":
 			c.Checked = append(c.Checked, words...)
 		}
@@ -47,8 +78,8 @@ func ReadConfig(dir, file string) (Config, error) {
 	return c, nil
 }
 
-func (c *Config) constant(name, value string) {
-	if !slices.Contains(declared, name) {
+func (c *Config) set(name, value string, isConstant bool) {
+	if !isConstant {
 		c.Replaced[name] = value
 		return
 	}

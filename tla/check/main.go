@@ -107,7 +107,7 @@ func runAll(jobs int, models []*Model, work func(*Model)) {
 // verify runs one model and holds the result against the manifest, or, with
 // update, the manifest against the result. What is expected stays as it is.
 func verify(ctx context.Context, manifest *Manifest, classPath string, model *Model, update bool) (said string, err error) {
-	config, err := ReadConfig(manifest.dir, model.Config)
+	config, err := ReadConfig(manifest.dir, model.Module, model.Config)
 	if err != nil {
 		return "", err
 	}
