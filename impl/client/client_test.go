@@ -138,6 +138,7 @@ func TestSuccessfulNothing(t *testing.T) {
 		if n := len(cursors); n != spec.DefaultResumeAttempts || len(slices.Compact(cursors)) != 1 {
 			t.Errorf("%d resumptions at %v", n, slices.Compact(cursors))
 		}
+		synctest.Wait()
 		if len(reports) != 1 || reports[0].Stream != pending.Stream || reports[0].Kind != StreamSuspended {
 			t.Errorf("reported %v", reports)
 		}
@@ -218,8 +219,8 @@ func TestTheSessionIsGone(t *testing.T) {
 		if diff := cmp.Diff([]string{"Opening ", "Open ", "Fencing session_unknown", "Abandoned session_unknown"}, states); diff != "" {
 			t.Errorf("states (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff([]string{"session-1"}, s.deleted); diff != "" || s.opened != 1 || len(outcomes) != 8 {
-			t.Errorf("deleted %v, opened %d, outcomes %v", s.deleted, s.opened, outcomes)
+		if diff := cmp.Diff([]string{"session-1"}, s.look().deleted); diff != "" || s.look().opened != 1 || len(outcomes) != 8 {
+			t.Errorf("deleted %v, opened %d, outcomes %v", s.look().deleted, s.look().opened, outcomes)
 		}
 		if _, err := c.Call(ctx, Request{Build: build("call")}); !errors.Is(err, spec.ReasonEpochAbandoned) {
 			t.Errorf("a call after the end: %v", err)
@@ -233,15 +234,15 @@ func TestTheSessionIsGone(t *testing.T) {
 		if c.State() != spec.Quarantined || len(c.Unknowns()) != 8 {
 			t.Fatalf("%v with %d unknowns", c.State(), len(c.Unknowns()))
 		}
-		posts := len(s.posts)
+		posts := len(s.look().posts)
 		if _, err := c.Call(ctx, Request{Build: build("call")}); !errors.Is(err, spec.ReasonQuarantined) {
 			t.Errorf("a call in quarantine: %v", err)
 		}
 		if err := c.Notify(ctx, Message{Payload: []byte("x")}); !errors.Is(err, spec.ReasonQuarantined) {
 			t.Errorf("a message in quarantine: %v", err)
 		}
-		if len(s.posts) != posts {
-			t.Errorf("posted in quarantine: %v", s.posts[posts:])
+		if len(s.look().posts) != posts {
+			t.Errorf("posted in quarantine: %v", s.look().posts[posts:])
 		}
 		if err := c.Notify(ctx, Message{Payload: []byte("initialized"), Passes: true}); err != nil {
 			t.Error(err)
@@ -482,7 +483,7 @@ func TestARestartGoesOn(t *testing.T) {
 		if _, err := first.Call(ctx, Request{Build: build("call")}); !errors.Is(err, ErrClosed) {
 			t.Errorf("after closing: %v", err)
 		}
-		if len(s.deleted) != 0 {
+		if len(s.look().deleted) != 0 {
 			t.Error("closing ended the session")
 		}
 
@@ -499,8 +500,8 @@ func TestARestartGoesOn(t *testing.T) {
 		if got, err := second.Call(ctx, Request{Build: build("call")}); err != nil || got.Stream.Request != 2 {
 			t.Errorf("the next call: %+v, %v", got.Stream, err)
 		}
-		if s.opened != 1 {
-			t.Errorf("%d sessions", s.opened)
+		if s.look().opened != 1 {
+			t.Errorf("%d sessions", s.look().opened)
 		}
 	})
 }
@@ -547,8 +548,8 @@ func TestEndingASession(t *testing.T) {
 				if err := c.end(client, ctx); err != nil {
 					t.Fatal(err)
 				}
-				if client.State() != c.state || !slices.Equal(s.deleted, []string{"session-1"}) {
-					t.Errorf("%v, deleted %v", client.State(), s.deleted)
+				if client.State() != c.state || !slices.Equal(s.look().deleted, []string{"session-1"}) {
+					t.Errorf("%v, deleted %v", client.State(), s.look().deleted)
 				}
 				if client.Session().ID != "" {
 					t.Errorf("session %v", client.Session())
@@ -626,8 +627,8 @@ func TestMessagesAndTheirRefusals(t *testing.T) {
 	story(t, func(t *testing.T, ctx context.Context) {
 		s := &server{handle: says("answer")}
 		c := dial(t, s, &MemoryStore{}, Options{NoStandalone: true})
-		if err := c.Notify(ctx, Message{Payload: []byte("hello")}); err != nil || !slices.Equal(s.messages, []string{"hello"}) {
-			t.Errorf("%v, %v", s.messages, err)
+		if err := c.Notify(ctx, Message{Payload: []byte("hello")}); err != nil || !slices.Equal(s.look().messages, []string{"hello"}) {
+			t.Errorf("%v, %v", s.look().messages, err)
 		}
 		var refused *RefusalError
 		s.before = func(context.Context, string, bool) (Response, error, bool) { return Response{Status: 400}, nil, true }
@@ -639,8 +640,8 @@ func TestMessagesAndTheirRefusals(t *testing.T) {
 			t.Errorf("404: %v", err)
 		}
 		synctest.Wait()
-		if c.State() != spec.Abandoned || len(s.deleted) != 1 {
-			t.Errorf("%v, deleted %v", c.State(), s.deleted)
+		if c.State() != spec.Abandoned || len(s.look().deleted) != 1 {
+			t.Errorf("%v, deleted %v", c.State(), s.look().deleted)
 		}
 	})
 }
@@ -662,11 +663,11 @@ func TestTheStandaloneStreamIsAttachedByItself(t *testing.T) {
 			s.emit(0, "before the view", false)
 			s.mu.Unlock()
 			time.Sleep(time.Minute)
-			if got := len(s.gets); (got > 0) == leave {
+			if got := len(s.look().gets); (got > 0) == leave {
 				t.Errorf("%d GETs", got)
 			}
-			if !leave && s.gets[0].Cursor != spec.PositionZero(spec.TagOf("session-1", ""), 0).String() {
-				t.Errorf("asked with %+v", s.gets[0])
+			if !leave && s.look().gets[0].Cursor != spec.PositionZero(spec.TagOf("session-1", ""), 0).String() {
+				t.Errorf("asked with %+v", s.look().gets[0])
 			}
 		})
 	}
@@ -674,15 +675,15 @@ func TestTheStandaloneStreamIsAttachedByItself(t *testing.T) {
 		s := &server{handle: says("answer"), silent: true}
 		c := dial(t, s, &MemoryStore{}, Options{})
 		synctest.Wait()
-		if len(s.gets) != 0 {
-			t.Errorf("asked with %+v", s.gets)
+		if len(s.look().gets) != 0 {
+			t.Errorf("asked with %+v", s.look().gets)
 		}
 		if err := c.Listen(ctx); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if len(s.gets) != 1 || s.gets[0].Cursor != "" {
-			t.Errorf("asked with %+v", s.gets)
+		if len(s.look().gets) != 1 || s.look().gets[0].Cursor != "" {
+			t.Errorf("asked with %+v", s.look().gets)
 		}
 	})
 }
@@ -713,8 +714,8 @@ func TestAnOpeningThatFails(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		synctest.Wait()
-		if !slices.Equal(s.deleted, []string{"session-1"}) {
-			t.Errorf("deleted %v", s.deleted)
+		if !slices.Equal(s.look().deleted, []string{"session-1"}) {
+			t.Errorf("deleted %v", s.look().deleted)
 		}
 	})
 	story(t, func(t *testing.T, ctx context.Context) { // closed meanwhile
@@ -734,8 +735,8 @@ func TestAnOpeningThatFails(t *testing.T) {
 			t.Errorf("the opening: %v", err)
 		}
 		time.Sleep(time.Minute)
-		if !slices.Equal(s.deleted, []string{"session-1"}) {
-			t.Errorf("deleted %v: the session came too late", s.deleted)
+		if !slices.Equal(s.look().deleted, []string{"session-1"}) {
+			t.Errorf("deleted %v: the session came too late", s.look().deleted)
 		}
 	})
 }

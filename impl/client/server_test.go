@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -149,6 +150,20 @@ func (s *server) Delete(_ context.Context, of Session) error {
 	defer s.mu.Unlock()
 	s.deleted = append(s.deleted, of.ID)
 	return nil
+}
+
+// A sight is what a server saw so far.
+type sight struct {
+	opened            int
+	posts             []PostRequest
+	gets              []GetRequest
+	deleted, messages []string
+}
+
+func (s *server) look() sight {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return sight{s.opened, slices.Clone(s.posts), slices.Clone(s.gets), slices.Clone(s.deleted), slices.Clone(s.messages)}
 }
 
 // end loses the session, as a server does that restarts without a store.
