@@ -288,6 +288,9 @@ func TestAbandonedCallEndsWithAnUnknownOutcome(t *testing.T) {
 	r.emits(n, 1, 1) // its handler emits into the void, which is no reader
 	r.Tick(230)
 	r.is(n, spec.FinishedDetached)
+	if r.rows["ST45"] != 0 {
+		t.Error("the standalone stream has no detach budget, and was asked about it")
+	}
 	if notes := r.Notes(); len(notes) != 1 || notes[0].Effect != spec.CancelWork || notes[0].Stream != n {
 		t.Errorf("nobody stops the work: %v", notes)
 	}

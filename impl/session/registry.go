@@ -146,7 +146,7 @@ func (r *Registry) Lookup(subject, id string, t spec.Trigger) (*Session, error) 
 		if s := r.find(subject, key); s != nil {
 			return s, nil
 		}
-		state = r.graves.stateOf(key, subject, r.now())
+		state = r.graves.stateOf(key, subject)
 	}
 	return nil, r.refuse(state, t)
 }

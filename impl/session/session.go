@@ -214,9 +214,6 @@ func (s *Session) settle(now int64) (logged []Note) {
 	if s.core.body != nil && s.core.body.detached > 0 {
 		s.plan(now + s.core.cfg.DetachBudget)
 	}
-	if due, ok := s.core.window.DueAt(); ok {
-		s.plan(due)
-	}
 	if !s.core.Busy() {
 		s.plan(s.active + r.options.SessionBudget.Milliseconds())
 	}

@@ -123,13 +123,13 @@ func (st *Stream) EndView() error {
 
 // Done returns a channel that is closed when the stream's work is to stop: its
 // detach budget has elapsed (R9b), or the session has ended. An answer does not
-// close it.
+// close it. A stream that is forgotten already has nothing left to do.
 func (st *Stream) Done() <-chan struct{} {
 	st.session.mu.Lock()
 	defer st.session.mu.Unlock()
 	if st.done == nil {
 		st.done = make(chan struct{})
-		if rec := st.record(); rec.cancelled || rec.state == spec.Forgotten && st.session.over() {
+		if rec := st.record(); rec.cancelled || rec.state == spec.Forgotten {
 			close(st.done)
 		}
 	}

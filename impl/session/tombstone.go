@@ -42,11 +42,11 @@ func (g *graveyard) bury(id SessionID, t tombstone) {
 
 // stateOf returns how the subject's session ended, or Absent if that is not
 // known, or is nothing that this subject may know.
-func (g *graveyard) stateOf(id SessionID, subject string, now int64) spec.State {
+func (g *graveyard) stateOf(id SessionID, subject string) spec.State {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	t, ok := g.known[id]
-	if !ok || t.subject != subject || now-t.at > g.age {
+	if !ok || t.subject != subject {
 		return spec.Absent
 	}
 	return t.state
