@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"example.com/reattach/fsm"
 	"example.com/reattach/impl/client"
@@ -165,7 +166,7 @@ func TestCase34RollingDeploy(t *testing.T) {
 	hold := make(chan struct{})
 	app := bench{"hold": func(_ context.Context, m *Message) { _, _ = m.Stream.Emit("one", nil); <-hold }}.app
 	newHandler := func() *Handler {
-		h, err := NewHandler(app, Options{})
+		h, err := NewHandler(app, Options{RetryHint: time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}

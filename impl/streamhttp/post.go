@@ -1,6 +1,7 @@
 package streamhttp
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -209,11 +210,11 @@ func (h *Handler) call(w http.ResponseWriter, r *http.Request, s *Session, e env
 	if !accepts(r.Header, mediaEventStream) {
 		return notAcceptable()
 	}
-	c := &call{id: e.id}
+	c := &call{id: bytes.Clone(e.id)} // kept while the stream is: not the whole body with it
 	if !s.begin(c) {
 		return plain(http.StatusBadRequest, CodeInvalidRequest, "a request with this id is running")
 	}
-	stream := &Stream{session: s, id: e.id, call: c}
+	stream := &Stream{session: s, id: c.id, call: c}
 	var err error
 	v, older := s.attach(func() *view {
 		var core *session.View

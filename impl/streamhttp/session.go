@@ -49,6 +49,9 @@ var ErrOutcomeUnknown = errors.New("reattach: the session ended before the clien
 // Tag stands for the session in logs: unlike its id it is not a secret.
 func (s *Session) Tag() spec.Tag { return s.core.Tag() }
 
+// ID is the session's id: a bearer secret, which is not for logs.
+func (s *Session) ID() string { return s.id }
+
 // Subject is who opened the session, as Options.Subject said.
 func (s *Session) Subject() string { return s.core.Subject() }
 

@@ -131,7 +131,8 @@ func (t *Transport) Open(ctx context.Context, r client.OpenRequest) (client.Open
 	if err != nil {
 		panic("reattach: BUG: what was JSON is not: " + err.Error())
 	}
-	return client.Opened{SessionID: sessionOf(response.Header), Standalone: response.Header.Get(HeaderStandalone), Meta: kept}, nil
+	standalone, _ := one(response.Header, HeaderStandalone)
+	return client.Opened{SessionID: sessionOf(response.Header), Standalone: standalone, Meta: kept}, nil
 }
 
 // readOpening reads the answer to initialize from either form.

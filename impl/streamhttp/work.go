@@ -17,8 +17,11 @@ func (h *Handler) start(r *http.Request, c *call, stream *Stream, e envelope) {
 	h.calls.add()
 	go func() {
 		defer h.calls.done()
-		defer cancel(nil)
-		defer stream.session.end(c)
+		defer func() {
+			stream.session.end(c)
+			stream.session.started(c, nil) // what is kept of the stream does not keep the context
+			cancel(nil)
+		}()
 		h.invoke(ctx, stream, e)
 		if stream.last.Load() {
 			return
