@@ -72,12 +72,12 @@ func (st *Stream) State() spec.State {
 // ReasonStreamForgotten, ReasonStreamUnopened.
 func (st *Stream) Emit(payload []byte) (Emitted, error) { return st.emit(spec.HandlerEmits, payload) }
 
-func (st *Stream) emit(t spec.Trigger, payload []byte) (Emitted, error) {
+func (st *Stream) emit(t spec.Trigger, payload []byte) (e Emitted, err error) {
 	s := st.session
 	now := s.owner.registry.clock.Load()
 	s.mu.Lock()
 	rec := st.record()
-	e, err := s.core.emit(rec, t, payload, now)
+	err = s.core.emit(rec, t, payload, now, &e)
 	if rec.view != nil {
 		rec.view.wait.wake()
 	}
