@@ -1,7 +1,6 @@
 package session
 
 import (
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -244,10 +243,4 @@ func (r *Registry) log(message string, args ...any) {
 	if r.options.Logger != nil {
 		r.options.Logger.Info("reattach: "+message, args...)
 	}
-}
-
-// String describes the registry, and names no session.
-func (r *Registry) String() string {
-	st := r.Stats()
-	return fmt.Sprintf("registry of %d sessions of %d subjects", st.Sessions, st.Subjects)
 }

@@ -171,6 +171,7 @@ func (s *Session) drain() {
 	now := s.owner.registry.now()
 	s.mu.Lock()
 	defer s.release(now)
+	s.active = now // the views that end were in use
 	_ = s.core.Drain(now)
 }
 

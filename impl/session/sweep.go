@@ -83,7 +83,7 @@ func (s *Session) sweep(now int64) {
 	}
 	s.settle(now) // the notes of Tick, before Expire begins its own
 	if err := s.core.Expire(false); err != nil {
-		s.plan(now + budget) // the table at work refuses: ask again, but not at once
+		s.active = now // the table at work refuses: ask again after another budget
 	}
 }
 
