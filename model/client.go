@@ -44,10 +44,12 @@ type DurableRecord struct {
 	Epoch       uint64
 	State       spec.State // Idle: there is none; Open, Abandoned, Closed
 	SessionID   string
-	Tag         spec.Tag // the session's in event ids, "" until one was seen
+	Tag         spec.Tag // the session's in event ids
 	NextRequest uint64   // never used before (R29)
 
 	Tokens   map[uint64]spec.EventID // request → last applied position
+	Cleared  map[uint64]spec.EventID // request → the token that an explicit empty id took away (R25)
+	Seen     map[uint64]bool         // the server's stream numbers that calls of this epoch had (R21)
 	Calls    map[uint64]bool         // requests in flight
 	Unknowns map[StreamID]bool       // unresolved, of whatever epoch
 }
@@ -61,7 +63,8 @@ type Applied struct {
 // NewClient returns a client without an epoch.
 func NewClient(rules Rules, strict bool) *Client {
 	return &Client{rules: rules, strict: strict, epoch: spec.Idle, streams: map[StreamID]*clientStream{},
-		record: DurableRecord{State: spec.Idle, NextRequest: 1, Tokens: map[uint64]spec.EventID{}, Calls: map[uint64]bool{}, Unknowns: map[StreamID]bool{}}}
+		record: DurableRecord{State: spec.Idle, NextRequest: 1, Tokens: map[uint64]spec.EventID{}, Cleared: map[uint64]spec.EventID{},
+			Seen: map[uint64]bool{}, Calls: map[uint64]bool{}, Unknowns: map[StreamID]bool{}}}
 }
 
 // Clone returns an independent copy.
@@ -78,7 +81,8 @@ func (c *Client) Clone() *Client {
 }
 
 func (r DurableRecord) clone() DurableRecord {
-	r.Tokens, r.Calls, r.Unknowns = maps.Clone(r.Tokens), maps.Clone(r.Calls), maps.Clone(r.Unknowns)
+	r.Tokens, r.Cleared, r.Seen = maps.Clone(r.Tokens), maps.Clone(r.Cleared), maps.Clone(r.Seen)
+	r.Calls, r.Unknowns = maps.Clone(r.Calls), maps.Clone(r.Unknowns)
 	return r
 }
 
@@ -142,7 +146,9 @@ func (c *Client) EpochCommitted() spec.Reason {
 	c.record = c.record.clone()
 	c.record.Epoch++
 	c.record.State, c.record.SessionID = spec.Open, c.opening.SessionID
-	c.record.Tag, c.record.Tokens, c.record.Calls = "", map[uint64]spec.EventID{}, map[uint64]bool{}
+	c.record.Tag = spec.TagOf(c.record.SessionID, "") // unless the server says otherwise at once
+	c.record.Tokens, c.record.Cleared = map[uint64]spec.EventID{}, map[uint64]spec.EventID{}
+	c.record.Calls, c.record.Seen = map[uint64]bool{}, map[uint64]bool{}
 	standalone := StreamID{c.record.Epoch, 0}
 	c.streams[standalone] = &clientStream{state: spec.Unsent}
 	if at := ReadCursor(c.opening.Standalone); at.Form == FormID {
@@ -295,6 +301,7 @@ func (c *Client) FenceCommitted() spec.Reason {
 	c.closing = false
 	c.record.State = c.epoch
 	clear(c.record.Tokens)
+	clear(c.record.Cleared)
 	return ""
 }
 
@@ -321,6 +328,7 @@ func (c *Client) Restart() {
 		return
 	}
 	c.epoch = c.rules.StateAtOpening(c.carried())
+	c.streams[StreamID{c.record.Epoch, 0}] = &clientStream{state: spec.Unsent}
 	for request := range c.record.Tokens {
 		c.streams[StreamID{c.record.Epoch, request}] = &clientStream{state: spec.Ended, call: c.record.Calls[request]}
 	}

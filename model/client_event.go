@@ -42,22 +42,31 @@ func (c *Client) EventArrives(id StreamID, ev Arrival) spec.Reason {
 
 // delivery judges an event with a payload.
 func (c *Client) delivery(id StreamID, st *clientStream, ev Arrival) {
+	if _, positioned := c.token(id); !positioned && ev.ID == "" {
+		// A server without ids: there is nothing to prove, and nothing to resume.
+		st.state, st.hand = spec.Committing, inHand{kind: applyEvent, answer: ev.Answer}
+		return
+	}
 	at := ReadCursor(ev.ID)
-	if !ev.HasID || at.Form != FormID || !c.isNext(id, st, at.ID) {
+	if at.Form != FormID || !c.isNext(id, st, at.ID) {
 		c.lose(st)
 		return
 	}
-	st.state, st.hand = spec.Committing, inHand{kind: applyEvent, id: at.ID, answer: ev.Answer}
+	st.state, st.hand = spec.Committing, inHand{kind: applyEvent, id: at.ID, answer: ev.Answer, opens: c.opens(id, st, at.ID)}
 }
 
 // isNext reports whether an id is the one that must come next: behind the
-// token; on a stream without one, the first of an unseen stream.
+// token, also one that was cleared, for what was applied stays applied; on a
+// stream that never had one, the first of an unseen stream.
 func (c *Client) isNext(id StreamID, st *clientStream, at spec.EventID) bool {
 	token, positioned := c.token(id)
+	if cleared, ok := c.record.Cleared[id.Request]; ok && !positioned {
+		token, positioned = cleared, true
+	}
 	switch {
 	case positioned:
 		return at.Tag == token.Tag && at.Stream == token.Stream && c.rules.IsNext(markOf(token), markOf(at))
-	case !c.tagFits(at.Tag) || at.Ordinal == 0:
+	case at.Tag != c.record.Tag || at.Ordinal == 0:
 		return false
 	case !st.call:
 		return at.Stream == 0
@@ -69,6 +78,7 @@ func (c *Client) isNext(id StreamID, st *clientStream, at spec.EventID) bool {
 // id, a place (R21, R25).
 func (c *Client) position(id StreamID, st *clientStream, ev Arrival) {
 	token, positioned := c.token(id)
+	cleared, wasCleared := c.record.Cleared[id.Request]
 	at := ReadCursor(ev.ID)
 	switch {
 	case !ev.HasID: // says nothing
@@ -76,21 +86,26 @@ func (c *Client) position(id StreamID, st *clientStream, ev Arrival) {
 		st.state, st.hand = spec.Committing, inHand{kind: clearToken}
 	case ev.ID == "": // there is nothing to clear
 		st.state = spec.Streaming
-	case at.Form != FormID, positioned && at.ID != token, !positioned && !c.mayBegin(id, st, at.ID):
+	case at.Form != FormID, positioned && at.ID != token, !positioned && wasCleared && at.ID != cleared,
+		!positioned && !wasCleared && !c.mayBegin(id, st, at.ID):
 		c.lose(st)
 	case positioned: // equal to the token: proof of continuity
 		st.state = spec.Streaming
 	default:
-		st.state, st.hand = spec.Committing, inHand{kind: moveToken, id: at.ID}
+		st.state, st.hand = spec.Committing, inHand{kind: moveToken, id: at.ID, opens: c.opens(id, st, at.ID)}
 	}
 }
 
 // Holds reports whether the transaction in hand still finds the record as it
-// expects: that of its epoch, not fenced, and with the token that its event
-// continues (R20, R30). A store must refuse it exactly if not.
+// expects: that of its epoch, not fenced, with the token that its event
+// continues, and without another call that had its stream meanwhile (R20, R21,
+// R30). A store must refuse it exactly if not.
 func (c *Client) Holds(id StreamID) bool {
 	st := c.stream(id)
 	if !EpochLives(c.record.State) || id.Epoch != c.record.Epoch {
+		return false
+	}
+	if c.record.Seen[st.hand.opens] {
 		return false
 	}
 	if st.hand.kind != applyEvent || st.hand.id == (spec.EventID{}) {
@@ -133,6 +148,12 @@ func (c *Client) durable(id StreamID, st *clientStream) {
 	st.hand = inHand{}
 	c.record = c.record.clone()
 	r := &c.record
+	if hand.opens != 0 {
+		r.Seen[hand.opens] = true
+	}
+	if hand.kind != clearToken && hand.id != (spec.EventID{}) {
+		delete(r.Cleared, id.Request)
+	}
 	switch hand.kind {
 	case addCall:
 		r.Calls[id.Request], r.NextRequest = true, max(r.NextRequest, id.Request+1)
@@ -140,21 +161,24 @@ func (c *Client) durable(id StreamID, st *clientStream) {
 		delete(r.Calls, id.Request)
 		delete(r.Tokens, id.Request)
 	case moveToken:
-		r.Tokens[id.Request], r.Tag = hand.id, hand.id.Tag
+		r.Tokens[id.Request] = hand.id
 	case clearToken:
+		r.Cleared[id.Request] = r.Tokens[id.Request]
 		delete(r.Tokens, id.Request)
 	case markUnknown:
 		delete(r.Calls, id.Request)
 		delete(r.Tokens, id.Request)
+		delete(r.Cleared, id.Request)
 		r.Unknowns[id] = true
 	case applyEvent:
 		c.applied = append(c.applied, Applied{id, hand.id})
 		if hand.id != (spec.EventID{}) {
-			r.Tokens[id.Request], r.Tag = hand.id, hand.id.Tag
+			r.Tokens[id.Request] = hand.id
 		}
 		if hand.answer {
 			delete(r.Calls, id.Request)
 			delete(r.Tokens, id.Request)
+			delete(r.Cleared, id.Request)
 		}
 	}
 }

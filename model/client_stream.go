@@ -14,6 +14,7 @@ type inHand struct {
 	kind   handKind
 	id     spec.EventID // of the event, or the position
 	answer bool         // the event is the response to the stream's call
+	opens  uint64       // the number of the call's stream, if it becomes known with it
 }
 
 // A handKind says what a transaction does.
@@ -116,8 +117,15 @@ func (c *Client) CallCommitFailed(id StreamID, stale bool) spec.Reason {
 // Offer: initialize announced the standalone stream's position 0 (R7).
 func (c *Client) Offer() spec.Reason { return c.begin(spec.Ended) }
 
-// Listen asks for the standalone stream without a cursor (R7).
-func (c *Client) Listen() spec.Reason { return c.begin(spec.Requested) }
+// Listen asks for the standalone stream without a cursor (R7); where it was
+// lost in this epoch, and forgotten, it begins anew.
+func (c *Client) Listen() spec.Reason {
+	id := StreamID{c.record.Epoch, 0}
+	if _, ok := c.streams[id]; !ok && EpochLives(c.epoch) {
+		c.streams[id] = &clientStream{state: spec.Unsent}
+	}
+	return c.begin(spec.Requested)
+}
 
 func (c *Client) begin(as spec.State) spec.Reason {
 	st := c.stream(StreamID{c.record.Epoch, 0})
@@ -171,7 +179,7 @@ func (c *Client) Accepts(id StreamID, sessionID, position string) spec.Reason {
 	case resuming:
 		st.state = spec.Streaming
 	default:
-		st.state, st.hand = spec.Committing, inHand{kind: moveToken, id: at.ID}
+		st.state, st.hand = spec.Committing, inHand{kind: moveToken, id: at.ID, opens: c.opens(id, st, at.ID)}
 	}
 	return ""
 }
@@ -186,33 +194,31 @@ func (c *Client) proves(id StreamID, at spec.EventID) bool {
 func markOf(id spec.EventID) Mark { return Mark{Seq: id.Seq, Ordinal: id.Ordinal} }
 
 // mayBegin reports whether a fresh view may begin at a position: it is of this
-// session, and a POST's view opens an unseen stream at position 0 (R21).
+// session, a POST's view opens an unseen stream at position 0 (R21), and the
+// standalone stream's lies nowhere before what was applied.
 func (c *Client) mayBegin(id StreamID, st *clientStream, at spec.EventID) bool {
-	if !c.tagFits(at.Tag) {
+	switch cleared, ok := c.record.Cleared[id.Request]; {
+	case at.Tag != c.record.Tag:
 		return false
-	}
-	if !st.call {
-		return at.Stream == 0
+	case !st.call:
+		return at.Stream == 0 && (!ok || at.Ordinal >= cleared.Ordinal)
 	}
 	return at.Ordinal == 0 && c.unseen(at.Stream)
 }
 
-func (c *Client) tagFits(tag spec.Tag) bool { return c.record.Tag == "" || c.record.Tag == tag }
+// unseen reports whether no call of the epoch ever had the stream of this
+// number, as far as the record knows; the standalone stream is number 0.
+func (c *Client) unseen(number uint64) bool { return number != 0 && !c.record.Seen[number] }
 
-// unseen reports whether no stream of the epoch has this number: none has a
-// token there, none has one in hand, and the standalone stream is number 0.
-func (c *Client) unseen(number uint64) bool {
-	for _, token := range c.record.Tokens {
-		if token.Stream == number {
-			return false
-		}
+// opens is the number that becomes known with the first position of a call's
+// stream; 0 for every other.
+func (c *Client) opens(id StreamID, st *clientStream, at spec.EventID) uint64 {
+	_, positioned := c.token(id)
+	_, cleared := c.record.Cleared[id.Request]
+	if !st.call || positioned || cleared {
+		return 0
 	}
-	for id, st := range c.streams {
-		if id.Epoch == c.record.Epoch && (st.hand.kind == moveToken || st.hand.kind == applyEvent) && st.hand.id.Stream == number {
-			return false
-		}
-	}
-	return number != 0
+	return at.Stream
 }
 
 // AnswersOnce: 200 and a single message instead of a stream: the answer to a

@@ -6,7 +6,6 @@ import "example.com/reattach/spec"
 // from one cursor: where the place that the cursor names stands in its stream.
 type Standing struct {
 	Session spec.State // Absent, Live, Draining, Expired or Terminated
-	Crowded bool       // as many views are open as the session may have (R3)
 	Tag     spec.Tag   // the session's
 
 	Assigned bool   // the stream's number was assigned

@@ -17,7 +17,8 @@ import (
 // cost grows with the events ever issued, not with those retained.
 //
 // Stamps are in any unit, the one of [Limits.Age]. A method with a stamp first
-// evicts what is due; a stamp lower than an earlier one counts as that one.
+// evicts what is due; a stamp lower than that of the newest retained event
+// counts as that one.
 type Session struct {
 	rules  Rules
 	limits Limits
@@ -28,7 +29,6 @@ type Session struct {
 	lastSeq uint64             // the highest seq ever used up
 	streams map[uint64]*stream // those with a record
 	next    uint64             // the number of the next stream
-	stamp   int64              // the highest stamp ever given
 }
 
 // An issued event stays in the set of the issued ones for ever.
@@ -100,15 +100,15 @@ func (s *Session) Initialize(full, draining bool) spec.Reason {
 }
 
 // Call is a request in a POST: it opens the next stream together with its view
-// (R7), unless a cap is reached (R3). For a new record the oldest one of a
-// stream that is finished and without a view makes room.
+// (R7), unless a cap is reached (R3). For a new record that one makes room, of
+// the finished streams without a view, which is closest to eviction.
 func (s *Session) Call() (number uint64, r spec.Reason) {
 	switch {
 	case s.state == spec.Draining:
 		return 0, spec.ReasonDraining
 	case !s.serves():
 		return 0, absence(s.state)
-	case s.limits.Requests > 0 && s.unfinishedCalls() >= s.limits.Requests:
+	case s.limits.Requests > 0 && s.inFlight() >= s.limits.Requests:
 		return 0, spec.ReasonTooManyRequests
 	}
 	if s.limits.Streams > 0 && len(s.streams) >= s.limits.Streams {
@@ -182,21 +182,22 @@ func (s *Session) open(n uint64, withView bool) {
 	s.next = n + 1
 }
 
-// unfinishedCalls counts the calls in flight.
-func (s *Session) unfinishedCalls() (n int) {
+// inFlight counts the calls in flight: those without an answer, and those whose
+// answer a view still carries.
+func (s *Session) inFlight() (n int) {
 	for number, st := range s.streams {
-		if number != 0 && !st.finished {
+		if number != 0 && (!st.finished || st.attached) {
 			n++
 		}
 	}
 	return n
 }
 
-// oldestForgettable returns the lowest stream that is finished and without a
-// view.
+// oldestForgettable returns the stream that is finished and without a view
+// whose last event is the oldest.
 func (s *Session) oldestForgettable() (oldest uint64, ok bool) {
 	for n, st := range s.streams {
-		if st.finished && !st.attached && (!ok || n < oldest) {
+		if st.finished && !st.attached && (!ok || s.head(n).seq < s.head(oldest).seq) {
 			oldest, ok = n, true
 		}
 	}

@@ -12,9 +12,9 @@ type Resumed struct {
 	Skipped    uint64       // with attach: events that are gone and were never handed to a view
 	Superseded bool         // an older view of the stream writes nothing more (R10)
 
-	// What a refusal tells beside its reason, as far as it is known: the cursor
-	// if it was an event id, floor and head if it was one of a stream of this
-	// session that has a record. Else zero.
+	// What a refusal of a live session tells beside its reason, as far as it is
+	// known: the cursor if it was an event id, floor and head if it was one of a
+	// stream of this session that has a record. Else zero.
 	Cursor, Floor, Head spec.EventID
 }
 
@@ -28,8 +28,16 @@ func (s *Session) Resume(now int64, cursors ...string) Resumed {
 	n := c.ID.Stream
 	standing := s.Standing(c)
 	d := s.rules.decide(standing, c)
+	if d.Accepts() && s.crowded() && !s.streams[n].attached {
+		// Only a request that would be granted needs room, and none that takes
+		// over the view of its own stream does (R3, R10).
+		d = Decision{Verdict: spec.VerdictRefuse, Reason: spec.ReasonTooManyViews}
+	}
 	r := Resumed{Verdict: d.Verdict, Reason: d.Reason, Stream: n}
 	if d.Verdict == spec.VerdictRefuse {
+		if s.state != spec.Live {
+			return r // nothing was looked at
+		}
 		if c.Form == FormID {
 			r.Cursor = c.ID
 		}
@@ -64,13 +72,10 @@ func (s *Session) Standing(c Cursor) Standing {
 	st, recorded := s.streams[n]
 	view := Standing{Session: s.state, Tag: s.tag, Assigned: n < s.next, Recorded: recorded, LastSeq: s.lastSeq}
 	if !recorded {
-		view.Crowded = s.crowded()
 		return view
 	}
 	floor, head := s.floor(n), s.head(n)
 	view.Floor, view.Head, view.Handed, view.Finished = floor.ordinal, head.ordinal, st.handed, st.finished
-	// A request that takes over the view of its own stream needs no room.
-	view.Crowded = s.crowded() && (c.Form == FormMalformed || !st.attached)
 	if here, ok := s.at(n, c.ID.Ordinal); ok && here.ordinal >= floor.ordinal {
 		view.SeqHere = here.seq
 	}

@@ -62,6 +62,7 @@ func (s *Session) Answer(n uint64, size int, now int64) (Emitted, spec.Reason) {
 }
 
 func (s *Session) emit(n uint64, size int, now int64, last bool) (e Emitted, r spec.Reason) {
+	now = s.notBefore(now)
 	e.Evicted = s.evictDue(now)
 	st, ok := s.streams[n]
 	switch {
@@ -74,7 +75,7 @@ func (s *Session) emit(n uint64, size int, now int64, last bool) (e Emitted, r s
 	case !s.fits(n, size):
 		return e, spec.ReasonEventTooLarge
 	}
-	ev, evicted := s.record(n, size)
+	ev, evicted := s.record(n, size, now)
 	st.finished = last
 	e.ID, e.Attached, e.Evicted = s.id(ev), st.attached, append(e.Evicted, evicted...)
 	if st.attached {
@@ -129,6 +130,7 @@ func (s *Session) detach(n uint64, now int64) spec.Reason {
 // ElapseDetach: the stream was without a view for its budget. Its call is
 // answered with a typed error of a size (R9b).
 func (s *Session) ElapseDetach(n uint64, answerSize int, now int64) spec.Reason {
+	now = s.notBefore(now)
 	s.EvictDue(now)
 	st, ok := s.streams[n]
 	switch {
@@ -142,7 +144,7 @@ func (s *Session) ElapseDetach(n uint64, answerSize int, now int64) spec.Reason 
 		return spec.ReasonStreamStandalone
 	}
 	if s.fits(n, answerSize) {
-		s.record(n, answerSize)
+		s.record(n, answerSize, now)
 	}
 	st.finished = true
 	s.settle()

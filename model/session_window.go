@@ -1,6 +1,10 @@
 package model
 
-import "example.com/reattach/spec"
+import (
+	"slices"
+
+	"example.com/reattach/spec"
+)
 
 // What the session retains, computed from the events ever issued and the set
 // of those ever evicted.
@@ -75,9 +79,9 @@ func (s *Session) evictOldest(kind func(issued) bool) (spec.EventID, bool) {
 func (s *Session) EvictDue(now int64) int { return len(s.evictDue(now)) }
 
 func (s *Session) evictDue(now int64) (evicted []spec.EventID) {
-	s.stamp = max(s.stamp, now)
+	now = s.notBefore(now)
 	for {
-		id, ok := s.evictOldest(func(ev issued) bool { return TooOld(s.stamp-ev.stamp, s.limits) })
+		id, ok := s.evictOldest(func(ev issued) bool { return TooOld(now-ev.stamp, s.limits) })
 		if !ok {
 			break
 		}
@@ -85,6 +89,17 @@ func (s *Session) evictDue(now int64) (evicted []spec.EventID) {
 	}
 	s.settle()
 	return evicted
+}
+
+// notBefore is a stamp of a clock that may have stepped back: it counts as that
+// of the newest retained event, if it is lower. Order is never taken from it.
+func (s *Session) notBefore(now int64) int64 {
+	for _, ev := range slices.Backward(s.issued) {
+		if !ev.evicted {
+			return max(now, ev.stamp)
+		}
+	}
+	return now
 }
 
 // fits reports whether a stream can be given another event of a size: it is
@@ -97,8 +112,8 @@ func (s *Session) fits(stream uint64, size int) bool {
 
 // record issues the next event of a stream, and evicts until the window holds
 // no more than it may (R2, R3, R11).
-func (s *Session) record(stream uint64, size int) (ev issued, evicted []spec.EventID) {
-	ev = issued{stream: stream, size: size, stamp: s.stamp}
+func (s *Session) record(stream uint64, size int, stamp int64) (ev issued, evicted []spec.EventID) {
+	ev = issued{stream: stream, size: size, stamp: stamp}
 	ev.seq, _ = s.rules.NextNumber(s.lastSeq)
 	ev.ordinal, _ = s.rules.NextNumber(s.head(stream).ordinal)
 	s.issued = append(s.issued, ev)

@@ -4,14 +4,10 @@ import "example.com/reattach/spec"
 
 // SessionServes is terminal absence (R6): a session that is unknown or has
 // ended answers every resumption with that, and a resumption never makes one.
-// A session that is draining, or has all its views open, says "not now"
-// (R12, R3).
+// A session that is draining says "not now" (R12).
 func SessionServes(s Standing, _ Cursor) spec.Reason {
 	switch s.Session {
 	case spec.Live:
-		if s.Crowded {
-			return spec.ReasonTooManyViews
-		}
 		return ""
 	case spec.Draining:
 		return spec.ReasonDraining
