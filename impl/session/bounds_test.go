@@ -136,6 +136,24 @@ func TestAgedEventsAreGoneBeforeTheDecision(t *testing.T) {
 	}
 }
 
+// TestDrainIsOutOfTheWayOfRetention: of two streams whose answers are evicted
+// while views carry them, none outlives the end of its view. (A drained session
+// once kept them as finished for ever.)
+func TestDrainIsOutOfTheWayOfRetention(t *testing.T) {
+	r := begin(t, windowOf(2))
+	first, second := r.calls().Stream, r.calls().Stream
+	r.answers(first, 1)
+	r.answers(second, 1)
+	r.emits(0, 1, 1) // the first answer is gone
+	if err := r.Drain(0); err != nil {
+		t.Fatal(err)
+	}
+	r.is(first, spec.Forgotten)
+	r.is(second, spec.FinishedDetached)
+	r.emits(0, 2, 2)
+	r.is(second, spec.Forgotten)
+}
+
 // TestLastNumber drives a session to the end of its numbers: they end, they do
 // not start again, and even then a call that nobody comes back for ends.
 func TestLastNumber(t *testing.T) {
@@ -156,5 +174,6 @@ func TestLastNumber(t *testing.T) {
 	if err := r.ElapseDetach(n, 0); err != nil {
 		t.Fatal(err)
 	}
-	r.is(n, spec.FinishedDetached)
+	r.is(n, spec.Forgotten) // no number was left for its answer, so it retains nothing
+	r.refused(spec.ReasonCursorEvicted, r.id(0, n, 0))
 }

@@ -119,7 +119,11 @@ func (c *Core) Expire(inUse bool) error {
 // Drain fires ServerDrains: every view ends cleanly (R12).
 func (c *Core) Drain(now int64) error {
 	c.begin()
-	return c.fireSession(spec.ServerDrains, 0, &operation{now: now})
+	err := c.fireSession(spec.ServerDrains, 0, &operation{now: now})
+	if err == nil {
+		c.retire() // views may have been in the way
+	}
+	return err
 }
 
 // Busy reports whether a request or a view is open, or a call is running: what
@@ -154,7 +158,9 @@ func (c *Core) viewsCapped(d Decision) bool {
 // fireSession fires a trigger of the session and runs the row's effects.
 func (c *Core) fireSession(t spec.Trigger, facts spec.Facts, op *operation) error {
 	step, err := c.cfg.Machines.Session.Fire(c.state, t, facts)
-	c.observe(c.cfg.Machines.Session, 0, step, err)
+	if c.cfg.Observe != nil {
+		c.observe(c.cfg.Machines.Session, 0, step, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -174,7 +180,9 @@ func (c *Core) fire(rec *record, t spec.Trigger, facts spec.Facts, op *operation
 // take runs what the stream's machine said: the effects of the row, and then
 // the move. It is where every move of a stream goes through.
 func (c *Core) take(rec *record, step fsm.Step, err error, op *operation) error {
-	c.observe(c.cfg.Machines.Stream, rec.number, step, err)
+	if c.cfg.Observe != nil {
+		c.observe(c.cfg.Machines.Stream, rec.number, step, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -189,16 +197,14 @@ func (c *Core) take(rec *record, step fsm.Step, err error, op *operation) error 
 // moves several streams at once moves all of them or none.
 func (c *Core) would(rec *record, t spec.Trigger, facts spec.Facts) error {
 	step, err := c.cfg.Machines.Stream.Resolve(rec.state, t, facts)
-	if err != nil {
+	if err != nil && c.cfg.Observe != nil {
 		c.observe(c.cfg.Machines.Stream, rec.number, step, err)
 	}
 	return err
 }
 
+// observe tells the configured observer, who must be there.
 func (c *Core) observe(m *fsm.Machine, stream uint64, step fsm.Step, err error) {
-	if c.cfg.Observe == nil {
-		return
-	}
 	o := Observation{Machine: m.Table().Machine, Stream: stream, Step: step}
 	if c.state != spec.Absent {
 		o.Tag = c.Tag()

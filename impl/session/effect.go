@@ -99,7 +99,7 @@ func (c *Core) perform(step fsm.Step, rec *record, op *operation) error {
 		case spec.Finish:
 			head, _ := c.window.Head(rec.number)
 			rec.last = head.Seq
-			c.body.finished = append(c.body.finished, rec)
+			c.body.finish(rec)
 		case spec.Deliver:
 			c.deliver(rec, op)
 		case spec.SupersedeView, spec.EndView, spec.CutView, spec.DropView:

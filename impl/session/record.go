@@ -30,8 +30,8 @@ type body struct {
 	zero record             // the standalone stream
 	more map[uint64]*record // the others that have a record
 
-	// finished holds the finished streams in the order in which they finished,
-	// which is that of their last events' seqs: so eviction, which is oldest
+	// finished holds the finished streams in the order of their last events'
+	// seqs, mostly that in which they finished: so eviction, which is oldest
 	// first, takes the last retained event of the first of them first.
 	finished []*record
 
@@ -125,6 +125,16 @@ func (c *Core) assign(rec *record) {
 		b.more = make(map[uint64]*record)
 	}
 	b.more[rec.number] = rec
+}
+
+// finish puts a stream among the finished ones, in the order of their last
+// seqs. Its own is the highest, unless no number was left for its answer.
+func (b *body) finish(rec *record) {
+	i := len(b.finished)
+	for i > 0 && b.finished[i-1].last > rec.last {
+		i--
+	}
+	b.finished = slices.Insert(b.finished, i, rec)
 }
 
 // forget drops the record of a stream, and with it what it retains.

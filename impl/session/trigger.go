@@ -221,8 +221,8 @@ func (c *Core) elapseDetach(rec *record, now int64) error {
 	op := operation{now: now}
 	facts := spec.FactsOf().With(spec.Standalone, rec.number == 0)
 	err := c.fire(rec, spec.DetachBudgetElapses, facts, &op)
-	if op.evicted > 0 {
-		c.retire()
+	if err == nil {
+		c.retire() // of others, whose events made room; of this one, if no number was left for its answer
 	}
 	return err
 }
@@ -280,8 +280,8 @@ func (c *Core) retire() {
 	if b == nil || len(b.finished) == 0 {
 		return
 	}
-	oldest := c.window.Seq() - uint64(c.window.Len()) + 1
-	for i := 0; i < len(b.finished) && b.finished[i].last < oldest; {
+	evicted := c.window.Seq() - uint64(c.window.Len()) // all seqs up to it are
+	for i := 0; i < len(b.finished) && b.finished[i].last <= evicted; {
 		rec := b.finished[i]
 		if rec.state != spec.FinishedDetached || c.fire(rec, spec.RetentionEnds, 0, &operation{}) != nil {
 			i++ // a view is in the way, or the table at work lets it stay
