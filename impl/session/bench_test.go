@@ -108,6 +108,13 @@ func BenchmarkEmit(b *testing.B) {
 			m.get(ids[0]).append(data, clock.Load())
 		}
 	})
+	b.Run("find", func(b *testing.B) {
+		r := benchRegistry(b)
+		id := fullSession(b, r).ID()
+		for b.Loop() {
+			r.Find("alice", id)
+		}
+	})
 	b.Run("id", func(b *testing.B) {
 		r := benchRegistry(b)
 		id := fullSession(b, r).ID()

@@ -53,18 +53,17 @@ func parseSessionID(text string) (id SessionID, ok bool) {
 	if len(text) != idTextLen {
 		return id, false
 	}
-	var bits, held uint
 	var bad byte
-	n := 0
-	for i := range idTextLen {
+	digit := func(i int) uint {
 		v := idValues[text[i]]
 		bad |= v
-		bits, held = bits<<6|uint(v&63), held+6
-		if held >= 8 {
-			held -= 8
-			id[n] = byte(bits >> held)
-			n++
-		}
+		return uint(v)
 	}
-	return id, bad < 64 && bits&(1<<held-1) == 0
+	for i := range 5 { // 4 digits are 3 bytes
+		bits := digit(4*i)<<18 | digit(4*i+1)<<12 | digit(4*i+2)<<6 | digit(4*i+3)
+		id[3*i], id[3*i+1], id[3*i+2] = byte(bits>>16), byte(bits>>8), byte(bits)
+	}
+	bits := digit(20)<<6 | digit(21) // and the last 2 hold a byte and 4 zero bits
+	id[15] = byte(bits >> 4)
+	return id, bad < 64 && bits&15 == 0
 }
