@@ -130,6 +130,30 @@ func TestTheFenceIsTriedAgain(t *testing.T) {
 	g.find(spec.SendDelete)
 }
 
+// A call whose write comes after the fence never left, and its caller is told
+// so; one whose write came before is in the record, and so an unknown outcome.
+func TestACallOnItsWayIntoTheRecordMeetsTheFence(t *testing.T) {
+	for name, late := range map[string]bool{"written after the fence": true, "written before it": false} {
+		t.Run(name, func(t *testing.T) {
+			g := newRig(t, Record{}, CoreOptions{})
+			g.open()
+			id, actions, err := g.core.Call("", "", false)
+			g.do(actions, err)
+			g.do(g.core.Send(id, []byte("call")))
+			g.do(g.core.Abandon())
+			want := OutcomeUnknown
+			if late {
+				g.pending[0], g.pending[1] = g.pending[1], g.pending[0]
+				want = OutcomeNotRun
+			}
+			g.commitAll()
+			if g.has(spec.SendPost) || g.outcomes[id].Kind != want || (len(g.durable.Unknowns) == 0) != late {
+				t.Errorf("outcome %v, unknown %v", g.outcomes[id], g.durable.Unknowns)
+			}
+		})
+	}
+}
+
 // R30: one that lost its record can neither abandon nor delete.
 func TestAStaleRecordIsNeitherFencedNorDeleted(t *testing.T) {
 	g := newRig(t, Record{}, CoreOptions{})
@@ -331,6 +355,36 @@ func TestTheStandaloneStream(t *testing.T) {
 		g.commitAll()
 		if len(g.applied) != 1 {
 			t.Errorf("applied %v", ids(g.applied))
+		}
+	})
+	t.Run("after an empty id it never begins before what was applied", func(t *testing.T) {
+		for _, c := range []struct {
+			position string
+			good     bool
+		}{{at(5, 0, 2), true}, {at(9, 0, 4), true}, {at(4, 0, 1), false}, {at(0, 0, 0), false}} {
+			g := newRig(t, Record{}, CoreOptions{})
+			g.openAs(session, "")
+			id := g.core.Standalone()
+			g.do(g.core.Listen(id))
+			conn := g.find(spec.SendGet).Conn
+			g.do(g.core.Accepts(id, conn, Accepted{session, at(4, 0, 1)}))
+			g.commitAll()
+			for _, ev := range []Event{message(at(5, 0, 2)), {HasID: true}} {
+				g.do(g.core.EventArrives(id, conn, ev))
+				g.commitAll()
+			}
+			g.do(g.core.StreamEnds(id, conn))
+			g.find(spec.ReportGap)
+			g.take()
+			g.core.Forget(id)
+			g.do(g.core.Listen(id))
+			g.do(g.core.Accepts(id, g.find(spec.SendGet).Conn, Accepted{session, c.position}))
+			if !c.good {
+				g.abandoned(spec.ReasonPositionUnexpected)
+				continue
+			}
+			g.commitAll()
+			g.streamState(id, spec.Streaming)
 		}
 	})
 	// A walk found a payload at position 0 to be taken for an event: ordinals

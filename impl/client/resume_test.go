@@ -125,8 +125,14 @@ func TestAttemptsEndWithoutProgress(t *testing.T) {
 		during    func(g *rig, id StreamID, conn uint64, n uint64)
 		suspended bool
 	}{
-		"nothing":               {func(*rig, StreamID, uint64, uint64) {}, true},
-		"a position":            {func(g *rig, id StreamID, conn, _ uint64) { g.do(g.core.EventArrives(id, conn, position(at(0, 1, 0)))) }, true},
+		"nothing":    {func(*rig, StreamID, uint64, uint64) {}, true},
+		"a position": {func(g *rig, id StreamID, conn, _ uint64) { g.do(g.core.EventArrives(id, conn, position(at(0, 1, 0)))) }, true},
+		"a position cleared and set": {func(g *rig, id StreamID, conn, _ uint64) {
+			for _, ev := range []Event{{HasID: true}, position(at(0, 1, 0))} {
+				g.do(g.core.EventArrives(id, conn, ev))
+				g.commit()
+			}
+		}, true},
 		"life on another conn":  {func(g *rig, id StreamID, conn, _ uint64) { g.core.Lived(id, conn+1) }, true},
 		"life":                  {func(g *rig, id StreamID, conn, _ uint64) { g.core.Lived(id, conn) }, false},
 		"an event":              {func(g *rig, id StreamID, conn, n uint64) { deliver(g, id, conn, n) }, false},
@@ -171,6 +177,25 @@ func TestAttemptsEndWithoutProgress(t *testing.T) {
 				t.Errorf("outcome %v", g.outcomes[id])
 			}
 		})
+	}
+}
+
+// A view that proved nothing may live as long as it likes: that is no progress.
+func TestALifeWithoutProofIsNoProgress(t *testing.T) {
+	for _, proven := range []bool{false, true} {
+		g := newRig(t, Record{}, CoreOptions{})
+		g.open()
+		id, conn := g.streaming(1)
+		resume := g.resumed(id, conn)
+		announced := ""
+		if proven {
+			announced = at(0, 1, 0)
+		}
+		g.do(g.core.Accepts(id, resume.Conn, Accepted{session, announced}))
+		g.core.Lived(id, resume.Conn)
+		if progress := g.stream(id).Attempts == 0; progress != proven {
+			t.Errorf("proven %v: %d attempts", proven, g.stream(id).Attempts)
+		}
 	}
 }
 
