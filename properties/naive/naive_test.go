@@ -147,7 +147,7 @@ func TestRollingDeploy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.expect("a b A B answer", 2)
+		s.expect("a b hello progress A B answer", 2)
 	})
 	t.Run("404 is believed", func(t *testing.T) {
 		s, err := deploy(t, 0, naive.AppendBlindly)

@@ -16,6 +16,7 @@ type session struct {
 	head    int           // number of the newest event ever appended
 	running int           // calls without their answer
 	views   int           // connections that show the log
+	shown   bool          // there has been one
 	changed chan struct{} // closed and replaced when something happens
 	idle    *time.Timer   // forgets the session
 }
@@ -57,11 +58,15 @@ func (ss *session) after(n int) (news []event, next int, over bool, changed <-ch
 	return append(news, ss.log[skip:]...), ss.head, ss.running == 0, ss.changed
 }
 
-// begin counts a call as running and returns the place where its view begins.
+// begin counts a call as running and returns the place where its view begins:
+// at what happens from now on, and the first view at what has happened so far.
 func (ss *session) begin() int {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	ss.running++
+	if !ss.shown {
+		return 0
+	}
 	return ss.head
 }
 
@@ -75,6 +80,7 @@ func (ss *session) attach() {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	ss.views++
+	ss.shown = true
 }
 
 func (ss *session) detach(s *Server) {

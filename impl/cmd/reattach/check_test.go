@@ -11,7 +11,10 @@ import (
 )
 
 func TestCheckReportsAScope(t *testing.T) {
-	scope := model.Scopes()[0]
+	scope, ok := model.ScopeNamed("small")
+	if !ok {
+		t.Fatal("no scope is called small")
+	}
 	want, err := model.Explore(t.Context(), scope, nil)
 	if err != nil {
 		t.Fatal(err)

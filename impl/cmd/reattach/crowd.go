@@ -8,23 +8,22 @@ import (
 )
 
 // The crowd of clients that never come back: as many as in the incident, a
-// window of the default size, and many windows of traffic.
+// window of the default size, and several windows of traffic.
 const (
 	crowd       = 200
 	crowdWindow = 256
-	crowdRounds = 8 // of one window each
+	crowdRounds = 4 // of one window each
 	crowdPad    = 128
 	crowdEvent  = crowdPad + 128 // bytes of an event, its frame included
 	crowdBudget = time.Second
 
 	// crowdBound is what a bounded server may use: sessions × window × the
-	// size of an event, twice over because buffers grow by doubling, and
-	// 64 KiB a session for what else belongs to one.
-	crowdBound = crowd * (2*crowdWindow*crowdEvent + 64<<10)
+	// size of an event, and for each session half as much again and 32 KiB for
+	// what else belongs to it; and what any process of this kind has.
+	crowdBound = crowd*(crowdWindow*crowdEvent*3/2+32<<10) + processRest
 
-	// crowdRest is what may be left when every budget has passed: it leaves
-	// room for buffers and tables that are used again, not for the windows.
-	crowdRest = crowd * crowdWindow * crowdEvent / 2
+	// processRest is more than all that is in use when no session lives.
+	processRest = 8 << 20
 )
 
 // playNeverBack: clients open a session, call, and are gone at the first
@@ -76,7 +75,7 @@ func (s *stage) untilNothingFalls(ctx context.Context) {
 		sleep(ctx, crowdBudget/8)
 		now := s.memory.sample()
 		s.tell("%s in use %d ms after the last event", size(now), time.Since(start).Milliseconds())
-		if now < crowdRest || time.Since(start) > 2*crowdBudget && now > before-before/20 {
+		if now < processRest || time.Since(start) > 2*crowdBudget && now > before-before/20 {
 			return
 		}
 		before = now

@@ -96,6 +96,11 @@ type counts struct {
 func (l *ledger) count(apps ...*application) counts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.counted(apps...)
+}
+
+// counted is count with l.mu held.
+func (l *ledger) counted(apps ...*application) counts {
 	var c counts
 	for _, session := range l.emitted {
 		for _, was := range session {

@@ -18,7 +18,7 @@ type Result struct {
 	LostSilently int    `json:"lost_silently"` // never applied, by an application that believes to have all
 	Merged       int    `json:"merged"`        // applied in the log of another session
 	Executions   int    `json:"executions"`    // the most that the tool ran for one call
-	PeakBytes    int64  `json:"peak_bytes"`    // most heap in use, server and client together
+	PeakBytes    int64  `json:"peak_bytes"`    // most heap of the process in use
 	Told         string `json:"told"`          // what the application was told
 	Shows        string `json:"shows"`         // the corruption that the scenario exists to show
 	Corrupt      bool   `json:"corrupt"`       // it happened
@@ -85,7 +85,7 @@ func printClosing(w io.Writer, played []*scenario, complaints []string) {
 		fmt.Fprintf(w, "%-10s %s\n", sc.name, sc.shows)
 	}
 	fmt.Fprintln(w, "\ntwice: applied again; lost: missing and nobody was told; merged: in the log of another session;\n"+
-		"runs: the most that the tool ran for one call; peak: heap of server and client together")
+		"runs: the most that the tool ran for one call; peak: heap of the whole process")
 	fmt.Fprintln(w)
 	if len(complaints) == 0 {
 		fmt.Fprintf(w, "The claim held: each of %d corruptions happened to the naive pair, and none to reattach:\n"+

@@ -44,7 +44,7 @@ func scenarios() []*scenario {
 			server: naive.KeepEverything, client: naive.AppendBlindly,
 			play: playNeverBack,
 			corrupt: func(r Result) bool {
-				return r.PeakBytes > crowdBound || r.keptBytes > crowdRest
+				return r.PeakBytes > crowdBound || r.keptBytes > processRest
 			},
 		},
 		{
@@ -188,5 +188,7 @@ func playDeploy(ctx context.Context, s *stage) error {
 		return err
 	}
 	// The application goes on with its work, in whatever session it is now.
-	return c.Call(ctx, "write-2")
+	err = c.Call(ctx, "write-2")
+	s.settle(ctx) // the greeting comes on a stream of its own
+	return err
 }

@@ -130,6 +130,15 @@ func (s *stage) until(ctx context.Context, what string, true_ func() bool) error
 	}
 }
 
+// settle waits until the applications have all that was emitted for them. What
+// is on its way when a story ends is not lost yet; what has not come after a
+// generous time is.
+func (s *stage) settle(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	s.until(ctx, "nothing is missing", func() bool { return s.ledger.counted(s.apps...).lost == 0 })
+}
+
 // wait waits for a moment of the story; false means that the work was
 // cancelled first.
 func wait(stop context.Context, moment <-chan struct{}) bool {
@@ -143,13 +152,13 @@ func wait(stop context.Context, moment <-chan struct{}) bool {
 
 // playTimeout is the time one scenario may take with one pair. It is there so
 // that a defect ends in a report.
-const playTimeout = 15 * time.Second
+const playTimeout = 30 * time.Second
 
 // play plays a scenario with a pair and says what it did.
 func play(ctx context.Context, sc *scenario, p pair, tell func(string, ...any)) (r Result, err error) {
 	ctx, cancel := context.WithTimeout(ctx, playTimeout)
 	defer cancel()
-	s := &stage{pair: p, scenario: sc, ledger: newLedger(), tell: tell, memory: watchMemory()}
+	s := &stage{pair: p, scenario: sc, ledger: newLedger(), tell: tell, memory: &memory{}}
 	if s.net, err = newNetwork(); err != nil {
 		return Result{}, err
 	}
