@@ -1,7 +1,6 @@
 package client
 
 import (
-	"net/http"
 	"time"
 
 	"example.com/reattach/spec"
@@ -28,7 +27,7 @@ func (f Refusal) reason() spec.Reason {
 	switch {
 	case f.Reason != "":
 		return f.Reason
-	case f.Status == http.StatusNotFound:
+	case f.Status == statusNotFound:
 		return spec.ReasonSessionUnknown
 	case f.Status >= 300 && f.Status < 400:
 		return spec.ReasonRedirected
@@ -37,14 +36,14 @@ func (f Refusal) reason() spec.Reason {
 	}
 }
 
-// casts reports whether the refusal says that the session is no more, or that
+// castsDoubt reports whether the refusal says that the session is no more, or that
 // the server and the client do not mean the same one.
 func (f Refusal) castsDoubt() bool {
 	switch f.Reason {
 	case spec.ReasonSessionRequired, spec.ReasonSessionUnknown, spec.ReasonSessionExpired, spec.ReasonSessionTerminated:
 		return true
 	}
-	return f.Status == http.StatusNotFound
+	return f.Status == statusNotFound
 }
 
 // sameSession returns the fact, and the reason if it does not hold.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net/http"
 	"time"
 
 	"example.com/reattach/fsm"
@@ -52,7 +51,7 @@ func (n *connection) run(a Action) {
 		resp, err = c.transport.Post(n.ctx, PostRequest{Session: a.Session, Request: a.Stream.Request, Key: a.Call.Key, Payload: a.Payload})
 	} else {
 		timeout := time.AfterFunc(c.o.AnswerTimeout, n.cancel)
-		resp, err = c.transport.Get(n.ctx, GetRequest{Session: a.Session, Cursor: a.Cursor})
+		resp, err = c.transport.Get(n.ctx, GetRequest{Session: a.Session, Request: a.Stream.Request, Cursor: a.Cursor})
 		timeout.Stop()
 	}
 	if resp.Events != nil {
@@ -85,9 +84,9 @@ func (n *connection) answered(core *Core, resp Response, err error) ([]Action, e
 	}
 	if n.resuming {
 		switch status := resp.Status; {
-		case status == http.StatusUnauthorized:
+		case status == statusUnauthorized:
 			return core.Challenges(n.stream, n.number)
-		case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests, status >= 500:
+		case status == statusRequestTimeout, status == statusTooEarly, status == statusTooManyRequests, status >= 500:
 			return core.Defers(n.stream, n.number, resp.RetryAfter)
 		}
 	}

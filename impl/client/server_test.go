@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -82,11 +81,11 @@ func (s *server) Post(ctx context.Context, r PostRequest) (Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.Session.ID != s.session {
-		return Response{Status: http.StatusNotFound, Reason: spec.ReasonSessionUnknown}, nil
+		return Response{Status: 404, Reason: spec.ReasonSessionUnknown}, nil
 	}
 	if r.Request == 0 {
 		s.messages = append(s.messages, string(r.Payload))
-		return Response{Kind: ResponseTaken, Status: http.StatusAccepted}, nil
+		return Response{Kind: ResponseTaken, Status: 202}, nil
 	}
 	stream := uint64(len(s.streams))
 	s.streams = append(s.streams, nil)
@@ -112,11 +111,11 @@ func (s *server) Get(ctx context.Context, r GetRequest) (Response, error) {
 	id, err := spec.ParseEventID(r.Cursor)
 	switch {
 	case r.Session.ID != s.session:
-		return Response{Status: http.StatusNotFound, Reason: spec.ReasonSessionUnknown}, nil
+		return Response{Status: 404, Reason: spec.ReasonSessionUnknown}, nil
 	case r.Cursor == "":
 		return s.view(ctx, 0, 0), nil
 	case err != nil || id.Tag != spec.TagOf(s.session, "") || id.Stream >= uint64(len(s.streams)) || id.Ordinal > uint64(len(s.streams[id.Stream])):
-		return Response{Status: http.StatusConflict, Reason: spec.ReasonCursorUnissued}, nil
+		return Response{Status: 409, Reason: spec.ReasonCursorUnissued}, nil
 	}
 	return s.view(ctx, id.Stream, id.Ordinal), nil
 }
@@ -137,7 +136,7 @@ func (s *server) view(ctx context.Context, stream, after uint64) Response {
 	if after > 0 {
 		position = s.streams[stream][after-1].ID
 	}
-	resp := Response{Kind: ResponseStream, Status: http.StatusOK, SessionID: s.session, Position: position}
+	resp := Response{Kind: ResponseStream, Status: 200, SessionID: s.session, Position: position}
 	if s.silent {
 		resp.Position = ""
 	}

@@ -41,6 +41,7 @@ type PostRequest struct {
 // A GetRequest asks for a view.
 type GetRequest struct {
 	Session Session
+	Request uint64 // of the call whose stream it is; 0 for the standalone stream
 	Cursor  string // "": the standalone stream, without a cursor
 }
 
@@ -56,6 +57,16 @@ type Response struct {
 	Event      Event         // of ResponseOnce
 	Events     EventReader   // of ResponseStream
 }
+
+// The statuses that mean more than their class to a client (R22, R26). They are
+// spelled here because no core package knows net/http.
+const (
+	statusUnauthorized    = 401
+	statusNotFound        = 404
+	statusRequestTimeout  = 408
+	statusTooEarly        = 425
+	statusTooManyRequests = 429
+)
 
 // A ResponseKind sorts the answers.
 type ResponseKind uint8
