@@ -75,6 +75,10 @@ func (d *demonstration) run(ctx context.Context, played []*scenario) int {
 			d.progress.begin("[%d/%d] %s, %s pair: %s", i*len(d.pairs)+j+1, len(played)*len(d.pairs), sc.name, p.name, sc.story)
 			r, err := play(ctx, sc, p, d.progress.detail)
 			d.progress.clear()
+			if ctx.Err() != nil {
+				d.progress.line("reattach demo: interrupted")
+				return exitFailed
+			}
 			if err != nil {
 				complaints = append(complaints, err.Error())
 				continue

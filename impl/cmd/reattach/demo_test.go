@@ -76,6 +76,47 @@ func TestDemo(t *testing.T) {
 	}
 }
 
+// What each story must come to, by its own script: what is counted is what the
+// servers and clients did.
+func TestDemoCounts(t *testing.T) {
+	for _, tc := range []struct {
+		scenario string
+		pair     pair
+		want     counts
+	}{
+		// Two reports, a report and the result: 4. The report before the first
+		// break and the result before the second come twice.
+		{"dropped", naivePair, counts{emitted: 4, applied: 6, duplicates: 2, executions: 1}},
+		{"dropped", reattachPair, counts{emitted: 4, applied: 4, executions: 1}},
+		// Three reports, twelve while the client is away, the result: 16. The
+		// first three come twice, or the others not at all, and are not silent.
+		{"expired", naivePair, counts{emitted: 16, applied: 19, duplicates: 3, executions: 1}},
+		{"expired", reattachPair, counts{emitted: 16, applied: 3, executions: 1}},
+		// Two reports before the deploy. Behind it a greeting, the same call
+		// again and the next one, of three events each, all in one log; or the
+		// greeting and the next call only, in a log of their own.
+		{"deploy", naivePair, counts{emitted: 9, applied: 9, merged: 7, executions: 2}},
+		{"deploy", reattachPair, counts{emitted: 6, applied: 6, executions: 1}},
+		{"gone", naivePair, counts{emitted: 9, applied: 9, merged: 7, executions: 2}},
+		{"gone", reattachPair, counts{emitted: 6, applied: 6, executions: 1}},
+		// Three reports and the result; the second one is cut.
+		{"truncated", naivePair, counts{emitted: 4, applied: 3, lost: 1, executions: 1}},
+		{"truncated", reattachPair, counts{emitted: 4, applied: 4, executions: 1}},
+	} {
+		t.Run(tc.scenario+" "+tc.pair.name, func(t *testing.T) {
+			results, diag, _ := demoJSON(t, []pair{tc.pair}, "--scenario", tc.scenario)
+			if len(results) != 1 {
+				t.Fatalf("%d results; stderr:\n%s", len(results), diag)
+			}
+			r := results[0]
+			got := counts{r.Emitted, r.Applied, r.Duplicates, r.LostSilently, r.Merged, r.Executions}
+			if got != tc.want {
+				t.Errorf("counts %+v, want %+v", got, tc.want)
+			}
+		})
+	}
+}
+
 // Our client needs no sound server to keep its promises: against the servers
 // of the incidents it abandons, tells its application, and applies nothing
 // that it cannot place.

@@ -93,6 +93,6 @@ func parse(flags *flag.FlagSet, args []string) (code int, done bool) {
 
 // misused says what is wrong with the arguments of a subcommand.
 func misused(flags *flag.FlagSet, format string, args ...any) int {
-	fmt.Fprintf(flags.Output(), "reattach %s: %s\n", flags.Name(), fmt.Sprintf(format, args...))
+	fmt.Fprintf(flags.Output(), "reattach %s: %s\nreattach %[1]s -h shows its flags.\n", flags.Name(), fmt.Sprintf(format, args...))
 	return exitMisuse
 }

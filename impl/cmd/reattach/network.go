@@ -1,10 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net"
-	"strings"
 	"sync"
 	"time"
 )
@@ -30,6 +30,7 @@ type cut struct {
 	inside bool // at the mark, which is in the middle of the event; else behind the event
 	reset  bool // by a reset; else the connection closes without the end of the response
 	hold   bool // and then clients are held until release
+	text   []byte
 	done   chan struct{}
 }
 
@@ -48,7 +49,7 @@ func (n *network) url() string { return "http://" + n.listener.Addr().String() +
 
 // cutAt arranges for a break and returns what is closed when it has happened.
 func (n *network) cutAt(c cut) <-chan struct{} {
-	c.done = make(chan struct{})
+	c.text, c.done = []byte(`"`+c.at.String()+`"`), make(chan struct{})
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.cuts = append(n.cuts, &c)
@@ -145,8 +146,7 @@ func (n *network) hit(data []byte, whole bool) *cut {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for i, c := range n.cuts {
-		text := `"` + c.at.String() + `"`
-		if c.inside && strings.HasSuffix(string(data), text) || !c.inside && whole && strings.Contains(string(data), text) {
+		if c.inside && bytes.HasSuffix(data, c.text) || !c.inside && whole && bytes.Contains(data, c.text) {
 			n.cuts = append(n.cuts[:i:i], n.cuts[i+1:]...)
 			if c.hold && n.held == nil {
 				n.held = make(chan struct{})

@@ -19,7 +19,7 @@ type Result struct {
 	Merged       int    `json:"merged"`        // applied in the log of another session
 	Executions   int    `json:"executions"`    // the most that the tool ran for one call
 	PeakBytes    int64  `json:"peak_bytes"`    // most heap of the process in use
-	Told         string `json:"told"`          // what the application was told
+	Told         string `json:"told"`          // what the application was told; where none is left, its tool
 	Shows        string `json:"shows"`         // the corruption that the scenario exists to show
 	Corrupt      bool   `json:"corrupt"`       // it happened
 
@@ -88,8 +88,12 @@ func printClosing(w io.Writer, played []*scenario, complaints []string) {
 		"runs: the most that the tool ran for one call; peak: heap of the whole process")
 	fmt.Fprintln(w)
 	if len(complaints) == 0 {
-		fmt.Fprintf(w, "The claim held: each of %d corruptions happened to the naive pair, and none to reattach:\n"+
-			"no duplicate, no silent loss, no merged session, one execution a call.\n", len(played))
+		what := "the corruption happened to the naive pair, and not to reattach"
+		if len(played) > 1 {
+			what = fmt.Sprintf("each of %d corruptions happened to the naive pair, and none to reattach", len(played))
+		}
+		fmt.Fprintf(w, "The claim held: %s:\n"+
+			"no duplicate, no silent loss, no merged session, one execution a call.\n", what)
 		return
 	}
 	fmt.Fprintln(w, "THE CLAIM DID NOT HOLD:")

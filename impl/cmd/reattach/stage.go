@@ -114,10 +114,10 @@ func (s *stage) answer(c toolCall) {
 }
 
 // until waits for something to be true in the ledger.
-func (s *stage) until(ctx context.Context, what string, true_ func() bool) error {
+func (s *stage) until(ctx context.Context, what string, holds func() bool) error {
 	for {
 		s.ledger.mu.Lock()
-		ok, changed := true_(), s.ledger.changed
+		ok, changed := holds(), s.ledger.changed
 		s.ledger.mu.Unlock()
 		if ok {
 			return nil
