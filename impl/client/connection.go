@@ -135,6 +135,7 @@ func (n *connection) read(resp Response) {
 func (n *connection) feed(arrival func(*Core) ([]Action, error)) bool {
 	c := n.c
 	c.mu.Lock()
+	earlier := c.inHand[n.stream] // of the connection before, which may not have handed it on yet
 	_, err := c.locked(arrival)
 	c.refused(n.stream, err)
 	done := c.inHand[n.stream]
@@ -142,18 +143,19 @@ func (n *connection) feed(arrival func(*Core) ([]Action, error)) bool {
 	if err != nil {
 		return false
 	}
-	if done != nil {
-		n.handOn(<-done)
+	if done != earlier {
+		n.handOn(done)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.conns[n.number] != nil
 }
 
-// handOn tells the application of an event that was applied.
-func (n *connection) handOn(a Action) {
-	c := n.c
-	defer c.handed(n.stream, a.Outcome)
+// handOn waits for a transaction and tells the application of the event that
+// was applied.
+func (n *connection) handOn(done chan Action) {
+	c, a := n.c, <-done
+	defer c.handed(n.stream, done, a.Outcome)
 	if a.Do != spec.ReturnEvent {
 		return
 	}
@@ -172,10 +174,12 @@ func (n *connection) handOn(a Action) {
 
 // handed ends the wait for a stream's transaction. The outcome comes last, so
 // that a call ends after its last event was told.
-func (c *Client) handed(id StreamID, o *Outcome) {
+func (c *Client) handed(id StreamID, done chan Action, o *Outcome) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.inHand, id)
+	if c.inHand[id] == done {
+		delete(c.inHand, id)
+	}
 	c.settle(o)
 	if f := c.flights[id]; f != nil && c.closed {
 		f.tell()
