@@ -7,8 +7,12 @@
 // Each subcommand has -h. The exit status is 0 if what the subcommand claims
 // holds, 1 if it does not, and 2 for a mistake in the arguments.
 //
-// The demo is in stage.go (where a scenario is played), scenario.go (the
-// stories), ledger.go (what really happened, from which every number comes),
+// The demo is in scenario.go and crowd.go (the stories), stage.go (where one is
+// played), ledger.go (what really happened, from which every count comes),
 // network.go and tap.go (one address whose connections break where the story
-// says), and pair.go with one file for each pair. Read [scenario] first.
+// says), and pair.go with one file for each pair.
+//
+// It may import everything in this module; nothing imports it. Read [scenario]
+// first, then [ledger]; the packages to read next are properties/naive and
+// impl/streamhttp.
 package main

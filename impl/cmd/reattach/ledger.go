@@ -20,7 +20,6 @@ type ledger struct {
 	numbers  map[string]int // session id → number, from 1
 	emitted  [][]bool       // by session number-1 and mark number-1
 	executed map[string]int // call key → times its tool ran
-	garbled  int            // applied messages that carry no mark
 }
 
 func newLedger() *ledger {
@@ -165,8 +164,7 @@ func (a *application) apply(msg []byte) {
 	defer l.mu.Unlock()
 	m, ok := markOf(msg)
 	if !ok {
-		l.garbled++
-		return
+		return // it stands for no event: the one that it should have been is missing
 	}
 	j := a.logs[len(a.logs)-1]
 	if j.session == 0 {
