@@ -8,6 +8,9 @@
 // request of a later revision, which has neither sessions nor resumption, is
 // refused with 400 and the list of revisions that are served.
 //
+// Batches of JSON-RPC, which revision 2025-03-26 knew, are refused: the last
+// answer finishes a stream, so several calls on one would share one fate.
+//
 // A server is one function:
 //
 //	app := func(ctx context.Context, m *streamhttp.Message) { … m.Stream.Answer(result) … }

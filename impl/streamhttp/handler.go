@@ -56,7 +56,8 @@ func NewHandler(app App, o Options) (*Handler, error) {
 
 // Drain begins the shutdown: new sessions, calls and resumptions are refused
 // with 503, views end cleanly with `retry`. It returns when no call runs any
-// more, or with the context's error (R12). Close comes after it.
+// more, or with the context's error (R12). Then comes http.Server.Shutdown, and
+// Close.
 func (h *Handler) Drain(ctx context.Context) error {
 	h.registry.Drain()
 	select {
@@ -115,17 +116,21 @@ func (h *Handler) resume(w http.ResponseWriter, r *http.Request, subject string)
 	}
 	var decision session.Decision
 	var err error
-	v, older := s.attach(func() *view {
+	v, older := s.attach(func() (*view, uint64) {
 		var core *session.View
-		if core, decision, err = s.core.Resume(session.Request{Cursors: cursors(r.Header)}); core == nil {
-			return nil
+		core, decision, err = s.core.Resume(session.Request{Cursors: cursors(r.Header)})
+		if core == nil {
+			return nil, decision.Position.Stream
 		}
-		return h.newView(w, r, s, core)
+		return h.newView(w, r, s, core), core.Stream().Number()
 	})
 	switch {
 	case err != nil:
 		return h.refused(err)
 	case v == nil: // complete: nothing was missed, nothing will come
+		if older != nil {
+			older.supersede()
+		}
 		w.Header().Set(HeaderSessionID, s.id)
 		w.Header().Set(HeaderPosition, decision.Position.String())
 		w.WriteHeader(http.StatusNoContent)

@@ -216,12 +216,12 @@ func (h *Handler) call(w http.ResponseWriter, r *http.Request, s *Session, e env
 	}
 	stream := &Stream{session: s, id: c.id, call: c}
 	var err error
-	v, older := s.attach(func() *view {
+	v, older := s.attach(func() (*view, uint64) {
 		var core *session.View
 		if stream.core, core, err = s.core.Call(stream); err != nil {
-			return nil
+			return nil, 0
 		}
-		return h.newView(w, r, s, core)
+		return h.newView(w, r, s, core), stream.Number()
 	})
 	if err != nil {
 		s.end(c)

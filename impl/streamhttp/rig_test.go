@@ -192,6 +192,23 @@ func (r *rig) wire(method, body string, headers ...string) *wire {
 	return &wire{t: r.t, resp: resp, events: sse.NewReader(resp.Body, sse.Options{Comments: true}), drop: cancel}
 }
 
+// tryResume is resume for goroutines, and for connections that may break.
+func (r *rig) tryResume(cursor string) (*wire, error) {
+	ctx, cancel := context.WithCancel(r.t.Context())
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url, nil)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	req.Header = http.Header{HeaderSessionID: {r.session}, "Last-Event-Id": {cursor}}
+	resp, err := r.client.Do(req)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	return &wire{t: r.t, resp: resp, events: sse.NewReader(resp.Body, sse.Options{Comments: true}), drop: cancel}, nil
+}
+
 func (w *wire) next() (sse.Event, error) {
 	ev, err := w.events.Next()
 	return ev.Clone(), err

@@ -174,22 +174,25 @@ func (s *Session) answered(e envelope) bool {
 // session.
 const maxAsked = spec.DefaultRequests
 
-// attach lets the core open a view and seats its writer. Both in one step, so
-// that the writers supersede each other in the order of their views. The older
-// writer of the stream, if there is one, is returned to be superseded.
-func (s *Session) attach(open func() *view) (v, older *view) {
+// attach lets the core answer a request for a view, and seats the view's
+// writer on the stream's number. Both in one step, so that writers supersede
+// each other in the order of their views. It returns the writer, or nil if
+// there is no view, and the older one of the stream: the caller supersedes that
+// unless the request was refused, which touches nothing.
+func (s *Session) attach(ask func() (*view, uint64)) (v, older *view) {
 	s.attaching.Lock()
 	defer s.attaching.Unlock()
-	if v = open(); v == nil {
-		return nil, nil
-	}
+	v, stream := ask()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	older = s.views[stream]
+	if v == nil {
+		return nil, older
+	}
 	if s.views == nil {
 		s.views = make(map[uint64]*view)
 	}
-	older = s.views[v.core.Stream().Number()]
-	s.views[v.core.Stream().Number()] = v
+	s.views[stream] = v
 	return v, older
 }
 

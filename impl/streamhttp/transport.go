@@ -22,6 +22,10 @@ import (
 // A Transport is the [client.Transport] over net/http: one URL, from which
 // nothing leads away. Redirects are not followed, so that session id and
 // cursor never reach another origin (R25); what a server sends is bounded.
+//
+// It sends every request once. What net/http re-sends by itself is safe: a GET
+// whose kept connection turned out to be dead, which asks for the same once
+// more, and a POST of which not one byte was written.
 type Transport struct {
 	url  string
 	http *http.Client
