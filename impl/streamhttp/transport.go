@@ -181,11 +181,12 @@ func (t *Transport) Post(ctx context.Context, r client.PostRequest) (client.Resp
 
 // Get asks for a view: the standalone stream, or the stream of the cursor.
 func (t *Transport) Get(ctx context.Context, r client.GetRequest) (client.Response, error) {
-	return t.ask(ctx, http.MethodGet, r.Session, nil, r.Cursor, anyCall)
+	var id json.RawMessage
+	if r.Request != 0 {
+		id = requestID(r.Request)
+	}
+	return t.ask(ctx, http.MethodGet, r.Session, nil, r.Cursor, id)
 }
-
-// anyCall stands for the id of a call that is not known here.
-var anyCall = json.RawMessage(`*`)
 
 // Delete ends the session. That it is gone already, or that the server does
 // not let clients end sessions, is no error.
@@ -348,5 +349,5 @@ func requestID(request uint64) json.RawMessage {
 
 // answers reports whether a message is the response to the request with id.
 func answers(e envelope, id json.RawMessage) bool {
-	return e.kind == Response && (bytes.Equal(e.id, id) || bytes.Equal(id, anyCall))
+	return e.kind == Response && bytes.Equal(e.id, id)
 }

@@ -63,7 +63,7 @@ func TestTransportSortsAnswers(t *testing.T) {
 		{"200 empty", respond(200, ""), broke, broke, client.Response{Kind: client.ResponseTaken}},
 		{"200 a page", respond(200, "<html>", ctype, "text/html"), broke, broke, client.Response{Kind: client.ResponseTaken}},
 		{"200 JSON", respond(200, answer, ctype, "application/json"), client.Response{Kind: client.ResponseOnce}, client.Response{Kind: client.ResponseOnce}, client.Response{Kind: client.ResponseTaken}},
-		{"200 JSON of another call", respond(200, `{"jsonrpc":"2.0","id":6,"result":{}}`, ctype, "application/json"), broke, client.Response{Kind: client.ResponseOnce}, client.Response{Kind: client.ResponseTaken}},
+		{"200 JSON of another call", respond(200, `{"jsonrpc":"2.0","id":6,"result":{}}`, ctype, "application/json"), broke, broke, client.Response{Kind: client.ResponseTaken}},
 		{"200 a batch", respond(200, "["+answer+"]", ctype, "application/json"), broke, broke, client.Response{Kind: client.ResponseTaken}},
 		{"200 JSON cut", respond(200, answer[:10], ctype, "application/json"), broke, broke, client.Response{Kind: client.ResponseTaken}},
 		{"200 JSON too large", respond(200, answer+strings.Repeat(" ", 10_000), ctype, "application/json"), broke, broke, client.Response{Kind: client.ResponseTaken}},
@@ -81,7 +81,7 @@ func TestTransportSortsAnswers(t *testing.T) {
 			transport := scripted(t, c.do)
 			post, err := transport.Post(t.Context(), client.PostRequest{Session: aSession, Request: 5, Payload: []byte(`{}`)})
 			same(t, "a call", post, err, c.post)
-			get, err := transport.Get(t.Context(), client.GetRequest{Session: aSession, Cursor: "x"})
+			get, err := transport.Get(t.Context(), client.GetRequest{Session: aSession, Request: 5, Cursor: "x"})
 			same(t, "a resumption", get, err, c.get)
 			note, err := transport.Post(t.Context(), client.PostRequest{Session: aSession, Payload: []byte(`{}`)})
 			same(t, "a notification", note, err, c.note)
@@ -226,14 +226,28 @@ func TestCase26PositionEvents(t *testing.T) {
 		"event: ping\ndata: x\n\n"+
 		"id: a\nevent: message\ndata: {\"jsonrpc\":\"2.0\",\n data: 1,\ndata: \"method\":\"m\"}\n\n"+
 		"id: b\ndata: "+answer+"\n\nid: c\ndata: {\"jsonrpc\":\"2.0\",\"id\":6,\"result\":{}}\n\n", ctype, mediaEventStream))
-	resp, err := transport.Post(t.Context(), client.PostRequest{Session: aSession, Request: 5, Payload: []byte(`{}`)})
-	if err != nil {
-		t.Fatal(err)
+	for name, ask := range map[string]func() (client.Response, error){
+		"a call": func() (client.Response, error) {
+			return transport.Post(t.Context(), client.PostRequest{Session: aSession, Request: 5, Payload: []byte(`{}`)})
+		},
+		"its resumption": func() (client.Response, error) {
+			return transport.Get(t.Context(), client.GetRequest{Session: aSession, Request: 5, Cursor: "x"})
+		},
+	} {
+		resp, err := ask()
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkPositionEvents(t, name, resp.Events)
 	}
-	defer resp.Events.Close()
+}
+
+func checkPositionEvents(t *testing.T, name string, events client.EventReader) {
+	t.Helper()
+	defer events.Close()
 	var got []string
 	for {
-		ev, err := resp.Events.Next()
+		ev, err := events.Next()
 		if err == io.EOF {
 			break
 		}
@@ -249,7 +263,7 @@ func TestCase26PositionEvents(t *testing.T) {
 		"b/true/" + answer + "/true/0s", "c/true/{\"jsonrpc\":\"2.0\",\"id\":6,\"result\":{}}/false/0s",
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("got  %q\nwant %q", got, want)
+		t.Errorf("%s:\ngot  %q\nwant %q", name, got, want)
 	}
 }
 
