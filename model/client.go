@@ -22,7 +22,8 @@ type Client struct {
 	strict bool // a stream that breaks is abandoned (R24)
 
 	epoch   spec.State
-	closing bool    // the fence in hand was wished by the caller
+	closing bool    // the caller wishes the session to end
+	said    bool    // the fence in hand says so: the wish came before it was written
 	opening Opening // what initialize was answered with
 	record  DurableRecord
 	streams map[StreamID]*clientStream
@@ -149,16 +150,15 @@ func (c *Client) EpochCommitted() spec.Reason {
 	c.record.Tag = spec.TagOf(c.record.SessionID, "") // unless the server says otherwise at once
 	c.record.Tokens, c.record.Cleared = map[uint64]spec.EventID{}, map[uint64]spec.EventID{}
 	c.record.Calls, c.record.Seen = map[uint64]bool{}, map[uint64]bool{}
-	standalone := StreamID{c.record.Epoch, 0}
-	c.streams[standalone] = &clientStream{state: spec.Unsent}
 	if at := ReadCursor(c.opening.Standalone); at.Form == FormID {
 		c.record.Tag, c.record.Tokens[0] = at.ID.Tag, at.ID
 	}
 	if c.epoch == spec.Closed {
-		c.fence()
 		c.closing = true
+		c.fence()
 		return ""
 	}
+	c.streams[StreamID{c.record.Epoch, 0}] = &clientStream{state: spec.Unsent}
 	c.epoch = c.rules.StateAtOpening(len(c.record.Unknowns))
 	return ""
 }
@@ -244,7 +244,7 @@ func (c *Client) doubt() {
 
 // fence: nothing of the epoch is read any more; that it is over is in hand.
 func (c *Client) fence() {
-	c.epoch = spec.Fencing
+	c.epoch, c.said = spec.Fencing, c.closing
 	for id, st := range c.streams {
 		if id.Epoch == c.record.Epoch && !st.final() {
 			st.state = spec.Lost
@@ -259,6 +259,7 @@ func (c *Client) Abandon() spec.Reason {
 	case spec.Quarantined, spec.Open:
 		c.fence()
 	case spec.Fencing:
+		c.said = c.closing
 	default:
 		return spec.ReasonEpochNotOpen
 	}
@@ -271,8 +272,8 @@ func (c *Client) Terminate() spec.Reason {
 	case spec.Closed:
 		return spec.ReasonEpochClosed
 	case spec.Quarantined, spec.Open:
-		c.fence()
 		c.closing = true
+		c.fence()
 	case spec.Fencing:
 		c.closing = true
 	default:
@@ -282,7 +283,8 @@ func (c *Client) Terminate() spec.Reason {
 }
 
 // FenceCommitted: the end of the epoch is durable, and in the same transaction
-// every call in flight became an unknown outcome (R22, R23).
+// every call in flight became an unknown outcome (R22, R23). A wish to close
+// that came after the fence was written is not in the record.
 func (c *Client) FenceCommitted() spec.Reason {
 	if c.epoch != spec.Fencing {
 		return spec.ReasonOutOfTurn
@@ -295,11 +297,14 @@ func (c *Client) FenceCommitted() spec.Reason {
 		}
 	}
 	c.epoch = c.rules.WhenFenced(spec.Open)
+	c.record.State = c.epoch
 	if c.closing {
 		c.epoch = spec.Closed
 	}
+	if c.said {
+		c.record.State = spec.Closed
+	}
 	c.closing = false
-	c.record.State = c.epoch
 	clear(c.record.Tokens)
 	clear(c.record.Cleared)
 	return ""
@@ -313,7 +318,9 @@ func (c *Client) FenceCommitFailed(stale bool) spec.Reason {
 	}
 	if stale {
 		c.epoch, c.closing = spec.Abandoned, false
+		return ""
 	}
+	c.said = c.closing
 	return ""
 }
 
@@ -328,7 +335,11 @@ func (c *Client) Restart() {
 		return
 	}
 	c.epoch = c.rules.StateAtOpening(c.carried())
-	c.streams[StreamID{c.record.Epoch, 0}] = &clientStream{state: spec.Unsent}
+	standalone := &clientStream{state: spec.Unsent}
+	if _, cleared := c.record.Cleared[0]; cleared {
+		standalone.state = spec.Lost // it was there, and nothing says where it goes on (R24, R25)
+	}
+	c.streams[StreamID{c.record.Epoch, 0}] = standalone
 	for request := range c.record.Tokens {
 		c.streams[StreamID{c.record.Epoch, request}] = &clientStream{state: spec.Ended, call: c.record.Calls[request]}
 	}
