@@ -25,7 +25,7 @@ type Config struct {
 // empty line. What a name means stands behind it.
 var constantsBlock = regexp.MustCompile(`(?m)^CONSTANTS?\n((?:  .*\n)+)`)
 
-// declared are the constants of a module and of all that it extends.
+// declared are the constants of a module and of all that it extends or instantiates.
 func declared(dir, module string) ([]string, error) {
 	files, err := extended(dir, module)
 	if err != nil {
@@ -40,7 +40,7 @@ func declared(dir, module string) ([]string, error) {
 		for _, block := range constantsBlock.FindAllStringSubmatch(string(text), -1) {
 			for line := range strings.Lines(block[1]) {
 				code, _, _ := strings.Cut(line, `\*`)
-				if name := strings.Trim(code, " ,\n"); name != "" {
+				if name := strings.Trim(code, " ,\n"); name != "" && !slices.Contains(names, name) {
 					names = append(names, name)
 				}
 			}

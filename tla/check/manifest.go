@@ -126,10 +126,13 @@ func (m *Manifest) stale(model Model) ([]string, error) {
 	return files, nil
 }
 
-var extendsLine = regexp.MustCompile(`(?m)^EXTENDS\s+(.+)$`)
+var (
+	extendsLine  = regexp.MustCompile(`(?m)^EXTENDS\s+(.+)$`)
+	instanceLine = regexp.MustCompile(`(?m)^\w+ == INSTANCE (\w+)`)
+)
 
-// extended is the module and every module of dir that it extends, at any
-// remove. Modules that are not in dir are TLA+'s own.
+// extended is the module and every module of dir that it extends or
+// instantiates, at any remove. Modules that are not in dir are TLA+'s own.
 func extended(dir, module string) ([]string, error) {
 	files := []string{module}
 	for i := 0; i < len(files); i++ {
@@ -137,11 +140,14 @@ func extended(dir, module string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		found := extendsLine.FindSubmatch(text)
-		if found == nil {
-			continue
+		var names []string
+		if found := extendsLine.FindSubmatch(text); found != nil {
+			names = strings.Split(string(found[1]), ",")
 		}
-		for _, name := range strings.Split(string(found[1]), ",") {
+		for _, found := range instanceLine.FindAllSubmatch(text, -1) {
+			names = append(names, string(found[1]))
+		}
+		for _, name := range names {
 			file := strings.TrimSpace(name) + ".tla"
 			if _, err := os.Stat(filepath.Join(dir, file)); err == nil && !slices.Contains(files, file) {
 				files = append(files, file)

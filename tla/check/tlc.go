@@ -51,7 +51,8 @@ func Run(ctx context.Context, classPath, dir string, model Model) (Result, error
 }
 
 var (
-	violated  = regexp.MustCompile(`(?m)^Error: (?:Invariant|Action property) (\w+) is violated`)
+	violated  = regexp.MustCompile(`(?m)^Error: (?:(?:Invariant|Action property) (\w+) is|Temporal property (\w+) was) violated`)
+	unrefined = regexp.MustCompile(`(?m)^Error: Action property line [^\n]* of module (\w+) is violated`)
 	otherwise = regexp.MustCompile(`(?m)^Error: `)
 	counts    = regexp.MustCompile(`(?m)^(\d+) states generated, (\d+) distinct states found, 0 states left on queue`)
 	initials  = regexp.MustCompile(`(?m)^Finished computing initial states: (\d+) distinct state`)
@@ -63,8 +64,12 @@ var (
 
 // parse reads TLC's report.
 func parse(out string) (Result, error) {
+	trace := len(steps.FindAllString(out, -1))
 	if found := violated.FindStringSubmatch(out); found != nil {
-		return Result{Verdict: found[1], Trace: len(steps.FindAllString(out, -1))}, nil
+		return Result{Verdict: found[1] + found[2], Trace: trace}, nil
+	}
+	if found := unrefined.FindStringSubmatch(out); found != nil { // TLC names the step's formula in the abstract module only
+		return Result{Verdict: "Refines" + found[1], Trace: trace}, nil
 	}
 	count, initial, deep := counts.FindStringSubmatch(out), initials.FindStringSubmatch(out), depth.FindStringSubmatch(out)
 	if otherwise.MatchString(out) || count == nil || initial == nil || deep == nil {

@@ -35,6 +35,18 @@ State 3: <OpenSession(1) line 179, col 3 to line 185, col 68 of module Resumptio
 	breaksInvariant = `Error: Invariant R3_Bounded is violated.
 State 1: <Initial predicate>
 `
+	breaksRefinement = `Error: Action property line 137, col 17 to line 137, col 29 of module Contract is violated.
+State 1: <Initial predicate>
+State 2: <Emit line 187, col 1 to line 187, col 7 of module Resumption>
+`
+	breaksLiveness = `Error: Temporal property R26_Settles was violated.
+
+Error: The following behavior constitutes a counter-example:
+
+State 1: <Initial predicate>
+State 2: <Open line 288, col 3 to line 292, col 58 of module Resumption>
+State 3: Stuttering
+`
 	unreadable = `***Parse Error***
 Error: Parsing or semantic analysis failed.
 `
@@ -53,6 +65,8 @@ func TestReportOfTLC(t *testing.T) {
 		{"holds", holds, Result{Verdict: "ok", Distinct: 9, Edges: 30, Depth: 4, Actions: map[string]int{"Emit": 22, "Cut": 8}}, nil},
 		{"an action property is violated", breaks, Result{Verdict: "R6_NeverMinted", Trace: 3}, nil},
 		{"an invariant is violated", breaksInvariant, Result{Verdict: "R3_Bounded", Trace: 1}, nil},
+		{"a step is none of the abstract module", breaksRefinement, Result{Verdict: "RefinesContract", Trace: 2}, nil},
+		{"something never happens", breaksLiveness, Result{Verdict: "R26_Settles", Trace: 3}, nil},
 		{"a module cannot be read", unreadable, Result{}, ErrNoVerdict},
 		{"the search was cut short", unfinished, Result{}, ErrNoVerdict},
 		{"it holds, but something else is wrong", holds + "Error: out of memory\n", Result{}, ErrNoVerdict},
