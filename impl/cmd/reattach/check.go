@@ -20,15 +20,22 @@ them. Each rule is asked of each; a shortest path to a violation is printed if
 there is one. Witnesses are steps that must be reachable, so that a rule cannot
 hold because nothing happens.
 
+With --mutant one rule is replaced by a known mistake, and the shortest path to
+a violation is told, in sentences or as a sequence diagram for Mermaid.
+
 Exit status: 0 if every rule holds and every scope has its witnesses; 1 if not;
-2 for a mistake in the arguments.
+2 for a mistake in the arguments. With --mutant a violation is what is expected:
+0 if it is found, 1 if the mutant survives its scope.
 `
 
 func runCheck(ctx context.Context, args []string, out, diag io.Writer) int {
 	flags := newFlags("check", checkUsage, diag)
 	name := flags.String("scope", "", "explore only the scope of this `name`")
 	list := flags.Bool("list", false, "list the scopes, and explore none")
-	verbose := flags.Bool("verbose", false, "print every witness and every level")
+	verbose := flags.Bool("verbose", false, "print every witness and every level; with --mutant, what each step changed")
+	mutant := flags.String("mutant", "", "plant the mutant of this `name`, and show how it is found; in its own scope unless --scope names another")
+	mutants := flags.Bool("mutants", false, "list the mutants, with the rule that each gets wrong, its scope and what it believes")
+	format := flags.String("format", formatText, "how a mutant is shown: "+formatText+" or "+formatMermaid)
 	if code, done := parse(flags, args); done {
 		return code
 	}
@@ -39,6 +46,23 @@ func runCheck(ctx context.Context, args []string, out, diag io.Writer) int {
 		}
 		return exitOK
 	}
+	if *mutants {
+		mutantsText(out)
+		return exitOK
+	}
+	if *format != formatText && *format != formatMermaid {
+		return misused(flags, "no format is called %q; there are %s and %s", *format, formatText, formatMermaid)
+	}
+	if *format != formatText && *mutant == "" {
+		return misused(flags, "only a mutant is shown as %s: add --mutant", *format)
+	}
+	planted, ok := model.MutantNamed(*mutant)
+	if *mutant != "" && !ok {
+		return misused(flags, "no mutant is called %q; reattach check --mutants shows the names", *mutant)
+	}
+	if *name == "" {
+		*name = planted.Scope
+	}
 	if *name != "" {
 		scope, ok := model.ScopeNamed(*name)
 		if !ok {
@@ -47,6 +71,9 @@ func runCheck(ctx context.Context, args []string, out, diag io.Writer) int {
 		scopes = []model.Config{scope}
 	}
 	c := checking{out: out, progress: newProgress(diag, *verbose), verbose: *verbose}
+	if *mutant != "" {
+		return c.runMutant(ctx, planted, scopes[0], *format)
+	}
 	return c.run(ctx, scopes)
 }
 
