@@ -53,6 +53,20 @@ type Observation struct {
 	Stream  uint64            // number of the stream, for the machine stream
 	Step    fsm.Step          // what fired; Step.Row is nil for a refusal
 	Refused *fsm.RefusedError // what was refused, or nil
+
+	// What the row met, before any of its effects, so that a trace of
+	// observations can be replayed on a model without a clock ([Tracer]).
+	Seq, Evicted uint64 // the session's newest seq, and the newest one that is evicted
+	Bytes        int    // payloads that the window retains
+	Head         uint64 // of the stream: its newest ordinal,
+	Handed       uint64 // the highest one that any view ever took,
+	View         uint64 // and the one that its view stands at; 0 without a view
+
+	// What it was about, where it was about it.
+	Size     int       // payload bytes (HandlerEmits, HandlerAnswers)
+	Event    uint64    // ordinal of the event to be taken (ViewDelivers)
+	EventSeq uint64    // and its seq
+	Decision *Decision // on a request for a view (ClientResumes); not to be changed or kept
 }
 
 // DefaultConfig returns the defaults of package spec, with stamps in

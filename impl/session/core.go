@@ -159,7 +159,7 @@ func (c *Core) viewsCapped(d Decision) bool {
 func (c *Core) fireSession(t spec.Trigger, facts spec.Facts, op *operation) error {
 	step, err := c.cfg.Machines.Session.Fire(c.state, t, facts)
 	if c.cfg.Observe != nil {
-		c.observe(c.cfg.Machines.Session, 0, step, err)
+		c.observe(c.cfg.Machines.Session, nil, step, err, op)
 	}
 	if err != nil {
 		return err
@@ -181,7 +181,7 @@ func (c *Core) fire(rec *record, t spec.Trigger, facts spec.Facts, op *operation
 // the move. It is where every move of a stream goes through.
 func (c *Core) take(rec *record, step fsm.Step, err error, op *operation) error {
 	if c.cfg.Observe != nil {
-		c.observe(c.cfg.Machines.Stream, rec.number, step, err)
+		c.observe(c.cfg.Machines.Stream, rec, step, err, op)
 	}
 	if err != nil {
 		return err
@@ -198,18 +198,36 @@ func (c *Core) take(rec *record, step fsm.Step, err error, op *operation) error 
 func (c *Core) would(rec *record, t spec.Trigger, facts spec.Facts) error {
 	step, err := c.cfg.Machines.Stream.Resolve(rec.state, t, facts)
 	if err != nil && c.cfg.Observe != nil {
-		c.observe(c.cfg.Machines.Stream, rec.number, step, err)
+		c.observe(c.cfg.Machines.Stream, rec, step, err, &operation{})
 	}
 	return err
 }
 
-// observe tells the configured observer, who must be there.
-func (c *Core) observe(m *fsm.Machine, stream uint64, step fsm.Step, err error) {
-	o := Observation{Machine: m.Table().Machine, Stream: stream, Step: step}
-	if c.state != spec.Absent {
-		o.Tag = c.Tag()
-	}
+// observe tells the configured observer, who must be there. rec is nil for the
+// session's machine.
+func (c *Core) observe(m *fsm.Machine, rec *record, step fsm.Step, err error, op *operation) {
+	o := Observation{Machine: m.Table().Machine, Step: step, Seq: c.window.Seq(), Bytes: c.window.Bytes(), Size: len(op.payload)}
+	o.Evicted = o.Seq - uint64(c.window.Len())
 	o.Refused, _ = err.(*fsm.RefusedError)
+	switch {
+	case c.state != spec.Absent || c.id != SessionID{}:
+		o.Tag = c.Tag()
+	case op.opening != nil && err == nil: // it begins
+		o.Tag = spec.TagOf(op.opening.id.Text(), c.cfg.Generation)
+	}
+	if rec == nil {
+		o.Decision = op.decision
+		c.cfg.Observe(o)
+		return
+	}
+	head, _ := c.window.Head(rec.number)
+	o.Stream, o.Head, o.Handed = rec.number, head.Ordinal, rec.handed.Ordinal
+	if rec.view != nil {
+		o.View = rec.view.At.Ordinal
+	}
+	if step.Row != nil && step.Row.Trigger == spec.ViewDelivers {
+		o.Event, o.EventSeq = op.at.Ordinal, op.at.Seq
+	}
 	c.cfg.Observe(o)
 }
 
