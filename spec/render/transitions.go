@@ -18,14 +18,14 @@ var about = map[string]string{
 // Transitions returns the page of all tables.
 func Transitions(tables []spec.Table) string {
 	var out strings.Builder
-	out.WriteString(generated + "# Transitions\n\n")
-	paragraph(&out, "Everything that can happen to a session, a stream, an epoch or a client stream, and what is done about it. "+
+	out.WriteString(Generated(Command) + "# Transitions\n\n")
+	Paragraph(&out, "Everything that can happen to a session, a stream, an epoch or a client stream, and what is done about it. "+
 		"One row a line: in a state of From, when Trigger happens and Guard holds, go to To and do Effects, in order. "+
 		"A guard is a conjunction of named facts; `!` negates one. `=` stays in the state.")
-	paragraph(&out, "Where several rows hold, the nearest wins: the one that names the fewest states. The tables are total: for every state, "+
+	Paragraph(&out, "Where several rows hold, the nearest wins: the one that names the fewest states. The tables are total: for every state, "+
 		"trigger and truth of the facts there is exactly one nearest row. A row that refuses gives its reason, and then nothing changes. "+
 		"`go test ./spec` tries them all.")
-	paragraph(&out, "States, triggers, facts and effects are explained in `spec/state.go`, `spec/trigger.go`, `spec/fact.go` and `spec/effect.go`; "+
+	Paragraph(&out, "States, triggers, facts and effects are explained in `spec/state.go`, `spec/trigger.go`, `spec/fact.go` and `spec/effect.go`; "+
 		"the rules in [rules.md](rules.md); the machines as pictures in [architecture.md](architecture.md).")
 	for _, t := range tables {
 		fmt.Fprintf(&out, "- [%s](#%s), %d rows\n", t.Machine, anchor(t.Machine), len(t.Rows))
@@ -40,7 +40,7 @@ func Transitions(tables []spec.Table) string {
 func Table(t spec.Table) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "## %s\n\n", t.Machine)
-	paragraph(&out, about[t.Machine]+" It begins in `"+t.Initial.String()+"`.")
+	Paragraph(&out, about[t.Machine]+" It begins in `"+t.Initial.String()+"`.")
 	out.WriteString("| ID | From | Trigger | Guard | To | Effects | Cites |\n|---|---|---|---|---|---|---|\n")
 	for i := range t.Rows {
 		r := &t.Rows[i]
