@@ -22,6 +22,12 @@ type serverPair struct {
 	id     session.SessionID
 	since  map[uint64]int64 // when a stream was last left without a view
 	before map[uint64]spec.State
+
+	// What the last call, resumption or delivery gave, for the composed suite.
+	view     *session.ViewState
+	decision session.Decision
+	taken    session.Taken
+	refusal  spec.Reason
 }
 
 // reasonIn returns the reason inside an error of a core, "" for none.
@@ -51,8 +57,8 @@ func (p *serverPair) answered(what string, err error, want spec.Reason) (refused
 	return got != "", nil
 }
 
-func newServerPair(w *serverWorld, number byte) *serverPair {
-	p := &serverPair{world: w, id: session.SessionID{1, number}, since: map[uint64]int64{}, before: map[uint64]spec.State{}}
+func newServerPair(w *serverWorld, number uint16) *serverPair {
+	p := &serverPair{world: w, id: session.SessionID{1, byte(number >> 8), byte(number)}, since: map[uint64]int64{}, before: map[uint64]spec.State{}}
 	tag := spec.TagOf(p.id.Text(), "")
 	p.core, p.book = session.NewCore(w.cfg), newLedger(tag, w.start)
 	p.twin = model.NewSession(tag, w.limits, model.TheRules())
@@ -82,6 +88,7 @@ func (p *serverPair) initialize(full, draining bool) error {
 func (p *serverPair) call() error {
 	next := p.core.NextStream()
 	v, err := p.core.Call(nil)
+	p.view, p.refusal = v, reasonIn(err)
 	number, want := p.twin.Call()
 	refused, fault := p.answered("Call", err, want)
 	if fault != nil || refused {
@@ -172,6 +179,7 @@ func (p *serverPair) resume(cursors []string, now int64) error {
 	if f := p.world.fault.decided; f != nil {
 		f(p, cursors, &d)
 	}
+	p.view, p.decision = v, d
 	want := p.twin.Resume(now, cursors...)
 	p.world.hits.hit("verdict %v %s", want.Verdict, want.Reason)
 	same := d.Verdict == want.Verdict && d.Reason == want.Reason && d.Position == want.Position && d.Skipped == want.Skipped
@@ -222,6 +230,7 @@ func (p *serverPair) deliver(n uint64, now int64) error {
 		view = page.view
 	}
 	got, err := p.core.Deliver(n, now)
+	p.taken = got
 	if f := p.world.fault.taken; f != nil && err == nil {
 		f(p, n, &got)
 	}

@@ -75,7 +75,7 @@ type serverWorld struct {
 	pairs      []*serverPair
 	gone       []*serverPair // ended ones that were replaced
 	now        int64
-	born       byte
+	born       uint16
 	emitted    int
 	hits       hits
 	fault      serverFault
