@@ -224,6 +224,10 @@ func (r *Registry) bury(s *Session) {
 	delete(shard.sessions, id)
 }
 
+// Responses returns how many responses one session may need at a time: a view
+// each for its calls, and those of resumptions.
+func (r *Registry) Responses() int { return r.options.Views + r.options.Requests }
+
 // Stats counts what a registry holds.
 type Stats struct {
 	Sessions   int // that have not ended

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strings"
 
-	"example.com/reattach/fsm"
 	"example.com/reattach/impl/session"
 	"example.com/reattach/spec"
 )
@@ -32,6 +31,7 @@ type Handler struct {
 	opts     Options
 	guard    guard
 	registry *session.Registry
+	writers  int // responses being written in one session, at most (R3)
 	calls    tally
 	log      *slog.Logger
 }
@@ -51,7 +51,7 @@ func NewHandler(app App, o Options) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Handler{app: app, opts: o, guard: guard{o.Hosts, o.Origins}, registry: registry, log: o.Logger}, nil
+	return &Handler{app: app, opts: o, guard: guard{o.Hosts, o.Origins}, registry: registry, writers: registry.Responses(), log: o.Logger}, nil
 }
 
 // Drain begins the shutdown: new sessions, calls and resumptions are refused
@@ -119,10 +119,16 @@ func (h *Handler) resume(w http.ResponseWriter, r *http.Request, subject string)
 	v, older := s.attach(func() (*view, uint64) {
 		var core *session.View
 		core, decision, err = s.core.Resume(session.Request{Cursors: cursors(r.Header)})
-		if core == nil {
-			return nil, decision.Position.Stream
+		stream := decision.Position.Stream
+		switch {
+		case core == nil:
+			return nil, stream
+		case s.crowded(h.writers, stream): // room is asked for last
+			_ = core.Break() // the stream waits for its reader, as before
+			err = spec.ReasonTooManyViews
+			return nil, stream
 		}
-		return h.newView(w, r, s, core), core.Stream().Number()
+		return h.newView(w, r, s, core), stream
 	})
 	switch {
 	case err != nil:
@@ -183,9 +189,9 @@ func (h *Handler) refused(err error) *Refusal {
 		r.Cursor, r.Floor, r.Head = text(d.Cursor), text(d.Floor), text(d.Head)
 		return r
 	}
-	var row *fsm.RefusedError
-	if errors.As(err, &row) {
-		return h.answerTo(row.Reason, row.Reason.Error())
+	var reason spec.Reason
+	if errors.As(err, &reason) {
+		return h.answerTo(reason, reason.Error())
 	}
 	h.log.Error("a session failed", "error", err)
 	return plain(http.StatusInternalServerError, CodeInternal, "internal error")

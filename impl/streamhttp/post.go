@@ -217,6 +217,10 @@ func (h *Handler) call(w http.ResponseWriter, r *http.Request, s *Session, e env
 	stream := &Stream{session: s, id: c.id, call: c}
 	var err error
 	v, older := s.attach(func() (*view, uint64) {
+		if s.crowded(h.writers, newStream) {
+			err = spec.ReasonTooManyRequests
+			return nil, 0
+		}
 		var core *session.View
 		if stream.core, core, err = s.core.Call(stream); err != nil {
 			return nil, 0

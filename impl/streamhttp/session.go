@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"strconv"
 	"sync"
 
@@ -193,7 +194,22 @@ func (s *Session) attach(ask func() (*view, uint64)) (v, older *view) {
 		s.views = make(map[uint64]*view)
 	}
 	s.views[stream] = v
+	v.before.Store(older)
 	return v, older
+}
+
+// newStream stands for a stream that has no number yet: it is never assigned.
+const newStream = math.MaxUint64
+
+// crowded reports whether a view of the stream would be one response too many:
+// as many are being written as the session may have views and calls, and this
+// would take over none of them (R10). The core cannot tell: for it a view that
+// took the last event is over, while its writer may need long to bring that to
+// a slow reader (R3).
+func (s *Session) crowded(most int, stream uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.views) >= most && s.views[stream] == nil
 }
 
 func (s *Session) unseat(v *view) {

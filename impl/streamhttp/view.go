@@ -26,12 +26,13 @@ type view struct {
 	handler *Handler
 	w       http.ResponseWriter
 	control *http.ResponseController
-	buf     []byte        // encoded, not yet written
-	id      []byte        // scratch
-	notify  bool          // the client asked for control notifications
-	retry   atomic.Int64  // hint of an EndView, in nanoseconds; 0 = the handler's
-	cut     atomic.Bool   // superseded: not another byte (R10)
-	idle    chan struct{} // holds a token while nothing is being written
+	buf     []byte               // encoded, not yet written
+	id      []byte               // scratch
+	notify  bool                 // the client asked for control notifications
+	retry   atomic.Int64         // hint of an EndView, in nanoseconds; 0 = the handler's
+	cut     atomic.Bool          // superseded: not another byte (R10)
+	before  atomic.Pointer[view] // the writer that this one supersedes, until that is silent
+	idle    chan struct{}        // holds a token while nothing is being written
 	mu      sync.Mutex
 	over    bool // the response has ended: its writer may serve another one
 }
@@ -57,6 +58,7 @@ func (v *view) serve(r *http.Request, older *view) {
 	defer v.leave()
 	if older != nil {
 		older.supersede()
+		v.before.Store(nil)
 	}
 	_ = v.control.SetReadDeadline(time.Time{}) // the server's ReadTimeout is about the request, which is here
 	v.begin()
@@ -235,11 +237,15 @@ func (v *view) write(piece []byte, last bool) bool {
 }
 
 // supersede stops the view's writing for a newer one of the same stream, and
-// returns when not another byte of it will follow (R10). A write in progress
-// fails at once by its deadline: either the deadline set here comes after the
-// writer's own, or the writer sees cut.
+// returns when not another byte of it will follow (R10), nor of the one that it
+// superseded itself and may not have silenced yet. A write in progress fails at
+// once by its deadline: either the deadline set here comes after the writer's
+// own, or the writer sees cut.
 func (v *view) supersede() {
 	v.cut.Store(true)
+	if before := v.before.Load(); before != nil {
+		before.supersede()
+	}
 	v.mu.Lock()
 	if !v.over {
 		_ = v.control.SetWriteDeadline(time.Unix(1, 0))
