@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -91,6 +92,10 @@ func New(ctx context.Context, t Transport, s Store, o Options) (*Client, error) 
 	for _, call := range record.Calls {
 		id := StreamID{record.Epoch, call.Request}
 		c.flights[id] = newFlight(id, nil)
+	}
+	if o.NoStandalone {
+		actions = slices.DeleteFunc(actions, func(a Action) bool { return a.Do == spec.ScheduleResume && a.Stream == core.Standalone() })
+		c.recovered.Resumed = slices.DeleteFunc(c.recovered.Resumed, func(id StreamID) bool { return id == core.Standalone() })
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -234,6 +234,21 @@ func TestTheStandaloneStreamIsAttachedByItself(t *testing.T) {
 			}
 		})
 	}
+	for _, leave := range []bool{false, true} { // and so after a restart
+		story(t, func(t *testing.T, ctx context.Context) {
+			var store MemoryStore
+			s := &server{handle: says("answer")}
+			dial(t, s, &store, Options{NoStandalone: true}).Close()
+			second := dial(t, s, &store, Options{NoStandalone: leave})
+			synctest.Wait()
+			if got := len(s.look().gets); (got > 0) == leave {
+				t.Errorf("%d GETs after a restart", got)
+			}
+			if got := len(second.Recovered().Resumed); (got > 0) == leave {
+				t.Errorf("recovered %+v", second.Recovered())
+			}
+		})
+	}
 	story(t, func(t *testing.T, ctx context.Context) { // a server that announces nothing
 		s := &server{handle: says("answer"), silent: true}
 		c := dial(t, s, &MemoryStore{}, Options{})

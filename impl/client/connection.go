@@ -57,7 +57,7 @@ func (n *connection) run(a Action) {
 	if resp.Events != nil {
 		defer resp.Events.Close()
 	}
-	goesOn := n.feed(func(core *Core) ([]Action, error) { return n.answered(core, resp, err) })
+	goesOn := n.feed(func(core *Core) ([]Action, error) { return n.answered(core, a.Cursor, resp, err) })
 	switch {
 	case goesOn && resp.Events != nil:
 		n.read(resp)
@@ -67,12 +67,14 @@ func (n *connection) run(a Action) {
 }
 
 // answered gives the answer to the core.
-func (n *connection) answered(core *Core, resp Response, err error) ([]Action, error) {
+func (n *connection) answered(core *Core, cursor string, resp Response, err error) ([]Action, error) {
 	switch {
 	case errors.Is(err, ErrNotSent):
 		return core.DialFails(n.stream, n.number, spec.ReasonNoConnection)
 	case err != nil:
 		return core.ConnectionBreaks(n.stream, n.number)
+	case resp.Kind == ResponseComplete && n.resuming && resp.Position != "" && resp.Position != cursor:
+		resp.Kind = ResponseStream // complete, but somewhere else: no proof either (R21)
 	}
 	switch resp.Kind {
 	case ResponseStream:

@@ -79,6 +79,12 @@ func TestACallNeverHangs(t *testing.T) {
 	mute := func(ctx context.Context) (Response, error) {
 		return Response{Kind: ResponseStream, Status: 200, SessionID: "session-1", Events: &reader{ctx: ctx, live: true}}, nil
 	}
+	complete := func(seq uint64) func(context.Context) (Response, error) { // the cursor is the id of the only event
+		at := spec.EventID{Tag: spec.TagOf("session-1", ""), Seq: seq, Stream: 1, Ordinal: seq}.String()
+		return func(context.Context) (Response, error) {
+			return Response{Kind: ResponseComplete, Status: 204, SessionID: "session-1", Position: at}, nil
+		}
+	}
 	budget := spec.DefaultResumeTime + defaultAnswerTimeout
 	for _, c := range []struct {
 		name    string
@@ -113,6 +119,8 @@ func TestACallNeverHangs(t *testing.T) {
 		{name: "cut, the stream is complete", get: func(context.Context) (Response, error) {
 			return Response{Kind: ResponseComplete, Status: 204, SessionID: "session-1"}, nil
 		}, want: new(*UnknownError), because: spec.ReasonStreamCompleted},
+		{name: "cut, the stream is complete, there", get: complete(1), want: new(*UnknownError), because: spec.ReasonStreamCompleted},
+		{name: "cut, the stream is complete, elsewhere", get: complete(2), want: new(*UnknownError), because: spec.ReasonPositionUnexpected},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			story(t, func(t *testing.T, ctx context.Context) {
