@@ -53,6 +53,8 @@ func TestManyCallsOverABadNetwork(t *testing.T) {
 				switch {
 				case post:
 					return Response{}, nil, false
+				case seed%20 == 7: // never again: every interrupted stream is suspended
+					return Response{Status: 503}, nil, true
 				case chance(4):
 					return Response{Status: 503}, nil, true
 				case chance(6):
