@@ -15,6 +15,14 @@ import (
 // refusal and the state behind it. It reports false for truths that cannot be.
 type realisation func(from spec.State, trigger spec.Trigger, facts spec.Facts) (r spec.Reason, to spec.State, ok bool)
 
+// home says where the model makes the moves of a table, and where it is asked.
+var home = map[string]string{
+	"session":      "model/session.go, asked in model/table_test.go",
+	"stream":       "model/session_stream.go, asked in model/table_test.go",
+	"epoch":        "model/client.go, asked in model/table_client_test.go",
+	"clientstream": "model/client_stream.go, asked in model/table_client_test.go",
+}
+
 func compareWithTable(t *testing.T, table spec.Table, realise realisation) {
 	t.Helper()
 	rows, asked := map[string]bool{}, 0
@@ -30,7 +38,8 @@ func compareWithTable(t *testing.T, table spec.Table, realise realisation) {
 					asked++
 					rows[row.ID] = true
 					if want := row.Next(from); r != row.Forbid || to != want {
-						t.Errorf("row %s, %v in %v with %v: the table says %s, the model says %q and %v", row.ID, trigger, from, facts, row.Target(), r, to)
+						t.Errorf("model: row %s, %v in %v with %v: the table says %s, the model says %q and %v: see %s",
+							row.ID, trigger, from, facts, row.Target(), r, to, home[table.Machine])
 					}
 				}
 				if facts == 0 {
@@ -41,7 +50,7 @@ func compareWithTable(t *testing.T, table spec.Table, realise realisation) {
 	}
 	for _, row := range table.Rows {
 		if !rows[row.ID] && !notRealised[row.ID] {
-			t.Errorf("row %s of table %s was not asked of the model: %v in %s", row.ID, table.Machine, row.Trigger, row.Source())
+			t.Errorf("model: row %s was not asked of the model: %v in %s: see %s", row.ID, row.Trigger, row.Source(), home[table.Machine])
 		}
 		if rows[row.ID] && notRealised[row.ID] {
 			t.Errorf("row %s is listed as not realised, and is", row.ID)

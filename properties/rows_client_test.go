@@ -274,7 +274,7 @@ func (r *clientRig) happen(t spec.Trigger, want spec.Guard) error {
 	case spec.FenceCommitFailed:
 		return r.act(c.FenceCommitFailed(want.True.Has(spec.RecordStale), spec.ReasonCommitFailed))
 	}
-	return fmt.Errorf("nobody said how %v happens: add it to clientRig.happen", t)
+	return fmt.Errorf("nobody said how %v happens: add it to clientRig.happen in properties/rows_client_test.go", t)
 }
 
 // happenToStream is happen for the triggers of the stream under test.

@@ -162,7 +162,7 @@ func (r *serverRig) happen(t spec.Trigger, want spec.Guard) (err error) {
 	case spec.SessionEnds:
 		err = c.EndStream(n)
 	default:
-		return fmt.Errorf("nobody said how %v happens: add it to serverRig.happen", t)
+		return fmt.Errorf("nobody said how %v happens: add it to serverRig.happen in properties/rows_server_test.go", t)
 	}
 	return err
 }
@@ -278,7 +278,7 @@ func (r *serverRig) shows(e spec.Effect) error {
 		}
 		return errors.New("the surroundings were not told")
 	}
-	return fmt.Errorf("nobody said how %v shows: add it to serverRig.shows", e)
+	return fmt.Errorf("nobody said how %v shows: add it to serverRig.shows in properties/rows_server_test.go", e)
 }
 
 // serverPlans yields a plan for each row of the server's two tables.

@@ -159,7 +159,7 @@ func checkRow(t failer, r rig, p plan) {
 	seen := r.fired()
 	at := slices.IndexFunc(seen, func(f firing) bool { return f.row == row.ID })
 	if at < 0 {
-		t.Fatalf("row %s did not fire: error %v, seen %v", row.ID, err, seen)
+		t.Fatalf("properties: row %s did not fire, seen %v: %v", row.ID, seen, err)
 	}
 	if row.Forbid != "" {
 		if !errors.Is(err, row.Forbid) {

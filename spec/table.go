@@ -125,7 +125,7 @@ func (t Table) checkRows() (faults []error) {
 		}
 	}
 	if len(t.Rows) != t.Size {
-		faults = append(faults, t.fault("%d rows where %d are declared: declare what was added; what is given up becomes a forbid row", len(t.Rows), t.Size))
+		faults = append(faults, t.fault("%d rows where %d are declared: declare what was added, behind %q; what is given up becomes a forbid row", len(t.Rows), t.Size, t.Machine))
 	}
 	for n := 1; n <= t.Size && len(t.Rows) > 0; n++ {
 		if id := fmt.Sprintf("%.2s%02d", t.Rows[0].ID, n); !used[id] {

@@ -43,6 +43,8 @@ func TestCheckNoticesADoubledRow(t *testing.T) {
 
 // Each kind of fault, planted in the stream table, is reported as what it is.
 func TestCheckNamesTheFault(t *testing.T) {
+	size := StreamTable().Size
+	next, after := fmt.Sprintf("ST%02d", size+1), fmt.Sprintf("ST%02d", size+2) // ids that are free
 	for name, test := range map[string]struct {
 		plant func(*Table)
 		says  string
@@ -51,15 +53,15 @@ func TestCheckNamesTheFault(t *testing.T) {
 		"a guard that overlaps":            {func(t *Table) { t.Rows[1].Guard = Guard{} }, "ST01 and ST02 both hold"},
 		"an id used twice":                 {func(t *Table) { t.Rows[1].ID = "ST01" }, "two rows are called ST01"},
 		"an id left out":                   {func(t *Table) { t.Rows[1].ID = "ST99" }, "no row is called ST02"},
-		"a row less than declared":         {func(t *Table) { t.Rows = t.Rows[:64] }, "64 rows where 65 are declared"},
+		"a row less than declared":         {func(t *Table) { t.Rows = t.Rows[:size-1] }, fmt.Sprintf("%d rows where %d are declared", size-1, size)},
 		"no citation":                      {func(t *Table) { t.Rows[0].Cites = nil }, "ST01 cites no rule"},
 		"another machine's trigger":        {func(t *Table) { t.Rows[0].Trigger = ClientCalls }, "not this machine's"},
 		"another machine's source":         {func(t *Table) { t.Rows[0].From = []State{Live} }, "names state Live"},
 		"another machine's target":         {func(t *Table) { t.Rows[0].To = Live }, "names state Live"},
 		"a refusal that does something":    {func(t *Table) { t.Rows[2].Effects = []Effect{Record} }, "forbids and yet has effects"},
-		"a row in the shade":               {func(t *Table) { t.Rows = append(t.Rows, wide("ST66", ReasonOutOfTurn)) }, "ST66 is never the nearest"},
-		"a row that would take another's":  {func(t *Table) { t.Rows = append(t.Rows, wide("ST66", "")) }, "lies under"},
-		"an overlap behind a nearer guard": {func(t *Table) { t.Rows = append(t.Rows, wide("ST66", "x"), wide("ST67", "x")) }, "ST66 and ST67 both hold"},
+		"a row in the shade":               {func(t *Table) { t.Rows = append(t.Rows, wide(next, ReasonOutOfTurn)) }, next + " is never the nearest"},
+		"a row that would take another's":  {func(t *Table) { t.Rows = append(t.Rows, wide(next, "")) }, "lies under"},
+		"an overlap behind a nearer guard": {func(t *Table) { t.Rows = append(t.Rows, wide(next, "x"), wide(after, "x")) }, next + " and " + after + " both hold"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			table := StreamTable()
@@ -165,14 +167,14 @@ func TestTheVocabularyIsNamedAndUsed(t *testing.T) {
 	seen := map[string]bool{}
 	check := func(kind, name string) {
 		if strings.HasPrefix(name, "?") {
-			t.Errorf("%s %s has no name", kind, name)
+			t.Errorf("spec/%s.go: %s %s has no name: give it one in %[1]sNames", kind, kind, name)
 		}
 		if seen[name] {
-			t.Errorf("%s %s: the name is taken", kind, name)
+			t.Errorf("spec/%s.go: %s %s: the name is taken", kind, kind, name)
 		}
 		seen[name] = true
 		if !spoken[name] {
-			t.Errorf("%s %s is in no row", kind, name)
+			t.Errorf("spec/%s.go: %s %s is in no row: name it in one of spec/table_*.go", kind, kind, name)
 		}
 	}
 	for s := noState + 1; s < numStates; s++ {
@@ -211,6 +213,6 @@ func TestMachinesShareNothing(t *testing.T) {
 		}
 	}
 	if want := int(numStates) - 1 + int(numTriggers) - 1; len(owner) != want {
-		t.Errorf("the machines have %d states and triggers, the vocabulary %d", len(owner), want)
+		t.Errorf("spec: the machines have %d states and triggers, the vocabulary %d: list what is new among its machine's in spec/table_*.go", len(owner), want)
 	}
 }

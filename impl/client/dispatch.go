@@ -59,7 +59,7 @@ func (c *Client) dispatch(actions []Action) {
 		case spec.ReportFailure:
 			c.reportFailure(a)
 		default:
-			panic(fmt.Sprintf("reattach: BUG: the client's driver has no action %v", a.Do))
+			panic(fmt.Sprintf("reattach: BUG: client: nobody said how the driver does %v: add it to Client.dispatch in impl/client/dispatch.go", a.Do))
 		}
 	}
 }

@@ -223,7 +223,7 @@ func (r *run) do(e spec.Effect, s *stream) error {
 	case spec.ReportPending, spec.ReportGap, spec.ReportStandalone:
 		r.add(Action{Do: e, Stream: s.id, Reason: r.reason})
 	default:
-		panic(fmt.Sprintf("reattach: BUG: the client's core has no effect %v", e))
+		panic(fmt.Sprintf("reattach: BUG: client: nobody said how to do %v: add it to run.do in impl/client/run.go", e))
 	}
 	return nil
 }

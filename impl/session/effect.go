@@ -114,7 +114,7 @@ func (c *Core) perform(step fsm.Step, rec *record, op *operation) error {
 		case spec.RefuseCursor:
 			err = &RefusalError{Decision: *op.decision}
 		default:
-			bug("effect %v of row %s is not one of a server", e, step.Row.ID)
+			bug("row %s: nobody said how to do %v: add it to Core.perform in impl/session/effect.go", step.Row.ID, e)
 		}
 		if err != nil {
 			return err

@@ -94,7 +94,7 @@ func TestEveryRowOfAStreamFires(t *testing.T) {
 	fired := pullAll(t, base, "")
 	for _, row := range spec.StreamTable().Rows {
 		if fired[row.ID] == 0 {
-			t.Errorf("row %s did not fire", row.ID)
+			t.Errorf("impl/session: row %s did not fire: make %v happen in impl/session/trigger.go, and add it to streamPulls in impl/session/rows_test.go", row.ID, row.Trigger)
 			continue
 		}
 		machines, err := fsm.NewServer(spec.SessionTable(), spec.StreamTable().Without(row.ID))
@@ -229,7 +229,7 @@ func TestEveryRowOfASessionFires(t *testing.T) {
 	fired := run("")
 	for _, row := range spec.SessionTable().Rows {
 		if fired[row.ID] == 0 {
-			t.Errorf("row %s did not fire", row.ID)
+			t.Errorf("impl/session: row %s did not fire: make %v happen in impl/session/core.go, and add it to pulls in impl/session/rows_test.go", row.ID, row.Trigger)
 		}
 		if without := run(row.ID); without[row.ID] != fired[row.ID] {
 			t.Errorf("without row %s it was missed %d times, with it it fired %d times", row.ID, without[row.ID], fired[row.ID])
