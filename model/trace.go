@@ -23,7 +23,7 @@ const (
 	MaxTraceLine     = 4096      // bytes of a line
 	MaxTraceSessions = 10_000    // sessions in one trace
 	MaxTraceWindow   = 4096      // events that a session may retain, by the header
-	MaxTraceWork     = 1 << 35   // looks at an event or a stream, for the whole trace
+	MaxTraceWork     = 1 << 32   // looks at an event or a stream, for the whole trace
 	MaxTraceLines    = 1_000_000 // lines in one trace
 )
 

@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"example.com/reattach/spec"
@@ -121,7 +120,7 @@ type tracedSession struct {
 
 	// Streams that the model has forgotten for want of anything retained, each of
 	// which must be told before anything else happens.
-	retiring map[uint64]bool
+	retiring map[uint64]StreamView
 
 	// The seq of an event whose size is not known yet: the answer that ends a call
 	// whose work was cancelled. What the window holds at the next step tells it.
@@ -190,11 +189,12 @@ func (s *tracedSession) acceptFree(m move) string {
 		return why
 	}
 	if len(s.retiring) > 0 {
-		if m.Stream == nil || m.trigger != spec.RetentionEnds || m.Refused != "" || !s.retiring[m.stream] {
+		v, retires := s.retiring[m.stream]
+		if m.Stream == nil || m.trigger != spec.RetentionEnds || m.Refused != "" || !retires {
 			return "a stream of which nothing is retained must be forgotten first"
 		}
 		delete(s.retiring, m.stream)
-		return ""
+		return sameStream(m, v)
 	}
 	s.prior = s.model.Clone()
 	if m.Stream == nil {
@@ -221,7 +221,7 @@ func (s *tracedSession) evictTo(m move) string {
 	if why := s.sizeTo(m); why != "" {
 		return why
 	}
-	before := slices.Collect(maps.Keys(s.model.streams))
+	before := s.streamsNow()
 	for s.model.evictedUpTo() < m.Evicted {
 		s.model.EvictOldest()
 	}
@@ -253,7 +253,7 @@ func (s *tracedSession) sizeTo(m move) string {
 		return fmt.Sprintf("an answer of %d bytes, which does not fit", size)
 	}
 	s.model.issued[len(s.model.issued)-1].size = size
-	before := slices.Collect(maps.Keys(s.model.streams))
+	before := s.streamsNow()
 	for s.model.rules.Overflows(s.model.load(), s.model.limits) {
 		s.model.EvictOldest()
 	}
@@ -261,15 +261,19 @@ func (s *tracedSession) sizeTo(m move) string {
 	return ""
 }
 
-// retire notes which streams the model has forgotten meanwhile.
-func (s *tracedSession) retire(before []uint64) {
-	for _, n := range before {
-		if _, there := s.model.streams[n]; !there {
-			if s.retiring == nil {
-				s.retiring = map[uint64]bool{}
-			}
-			s.retiring[n] = true
+// retire notes which streams the model has forgotten meanwhile, but for those
+// of which another move must tell it.
+func (s *tracedSession) retire(before map[uint64]StreamView) {
+	for n, v := range before {
+		_, there := s.model.streams[n]
+		if there || slices.ContainsFunc(s.due, func(d dueMove) bool { return d.stream == n && d.to == spec.Forgotten }) {
+			continue
 		}
+		if s.retiring == nil {
+			s.retiring = map[uint64]StreamView{}
+		}
+		v.Position = 0 // a view is no more
+		s.retiring[n] = v
 	}
 }
 

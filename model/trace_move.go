@@ -84,11 +84,7 @@ func (s *tracedSession) settled(m move, got spec.Reason, before map[uint64]Strea
 	if !s.model.serves() {
 		return ""
 	}
-	for n, v := range before {
-		if _, there := s.model.streams[n]; !there && !slices.ContainsFunc(s.due, func(d dueMove) bool { return d.stream == n && d.to == spec.Forgotten }) {
-			s.retire([]uint64{v.Number})
-		}
-	}
+	s.retire(before)
 	return ""
 }
 
@@ -257,7 +253,7 @@ func (s *tracedSession) moveStream(m move) string {
 		return why
 	}
 	state := s.model.StateOf(n)
-	if s.retiring[n] {
+	if _, retires := s.retiring[n]; retires {
 		state = spec.FinishedDetached
 	}
 	if m.Refused == "" && state != m.to {
