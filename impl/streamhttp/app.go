@@ -77,8 +77,9 @@ func Negotiate(params json.RawMessage) string {
 // and when the call is answered already.
 var ErrNotACall = errors.New("reattach: this stream has no call left to answer")
 
-// ErrPayload is what emitting returns for what is not JSON.
-var ErrPayload = errors.New("reattach: not a JSON value")
+// ErrPayload is what emitting returns for what no client could take for a
+// message: it would stop every reader at that place of the stream.
+var ErrPayload = errors.New("reattach: not a message to emit")
 
 // The JSON forms of what is emitted.
 type (
@@ -125,6 +126,32 @@ func oneLine(text []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %v", ErrPayload, err)
 	}
 	return buf.Bytes(), nil
+}
+
+// whole takes apart a message that an application composed itself.
+func whole(message []byte) (payload []byte, e envelope, err error) {
+	if payload, err = oneLine(message); err != nil {
+		return nil, e, err
+	}
+	if e, err = parseEnvelope(payload); err != nil {
+		return nil, e, fmt.Errorf("%w: %w", ErrPayload, err)
+	}
+	return payload, e, checkControl(e)
+}
+
+// checkMethod refuses what is no method, and what is not the application's.
+func checkMethod(method string) error {
+	if method == "" {
+		return fmt.Errorf("%w: no method", ErrPayload)
+	}
+	return checkControl(envelope{kind: Notification, method: method})
+}
+
+func checkControl(e envelope) error {
+	if e.isControl() {
+		return fmt.Errorf("%w: methods that begin with %s are not the application's", ErrPayload, ControlPrefix)
+	}
+	return nil
 }
 
 // failure returns the JSON text of an error response.

@@ -61,8 +61,8 @@ func (r *eventReader) Next() (client.Event, error) {
 	switch {
 	case err != nil:
 		return client.Event{}, fmt.Errorf("reattach: an event that is no message: %w", err)
-	case e.isControl() && !ev.HasID:
-		return out, nil
+	case e.isControl():
+		return out, nil // with an id, which none of ours has, it is a position
 	}
 	out.Payload = bytes.Clone(ev.Data)
 	out.Answer = r.call != nil && answers(e, r.call)

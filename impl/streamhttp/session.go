@@ -50,6 +50,9 @@ var ErrOutcomeUnknown = errors.New("reattach: the session ended before the clien
 // Tag stands for the session in logs: unlike its id it is not a secret.
 func (s *Session) Tag() spec.Tag { return s.core.Tag() }
 
+// String names the session by its tag, so that printing it gives no secret away.
+func (s *Session) String() string { return "session " + string(s.Tag()) }
+
 // ID is the session's id: a bearer secret, which is not for logs.
 func (s *Session) ID() string { return s.id }
 
@@ -124,13 +127,21 @@ func (s *Session) cancel(params json.RawMessage) {
 		return
 	}
 	s.mu.Lock()
-	var cancel context.CancelCauseFunc
-	if c := s.calls[string(p.ID)]; c != nil {
-		cancel = c.cancel
-	}
+	c := s.calls[string(p.ID)]
 	s.mu.Unlock()
-	if cancel != nil { // else there is nothing to cancel, or not yet: the client will take the answer
-		cancel(ErrCancelled)
+	if c != nil {
+		s.stop(c, ErrCancelled)
+	}
+}
+
+// stop ends the context of a call's work. One that has not begun goes on: its
+// client will take the answer.
+func (s *Session) stop(c *call, cause error) {
+	s.mu.Lock()
+	cancel := c.cancel
+	s.mu.Unlock()
+	if cancel != nil {
+		cancel(cause)
 	}
 }
 

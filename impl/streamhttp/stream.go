@@ -39,6 +39,9 @@ type Emitted = session.Emitted
 
 // Emit emits a notification, such as notifications/progress.
 func (s *Stream) Emit(method string, params any) (Emitted, error) {
+	if err := checkMethod(method); err != nil {
+		return Emitted{}, err
+	}
 	payload, err := encode(outNotification{"2.0", method, params})
 	if err != nil {
 		return Emitted{}, err
@@ -49,9 +52,12 @@ func (s *Stream) Emit(method string, params any) (Emitted, error) {
 // Send emits one JSON-RPC message that is whole already and is not the answer:
 // what a binding to an SDK needs.
 func (s *Stream) Send(message []byte) (Emitted, error) {
-	payload, err := oneLine(message)
+	payload, e, err := whole(message)
 	if err != nil {
 		return Emitted{}, err
+	}
+	if s.id != nil && answers(e, s.id) {
+		return Emitted{}, fmt.Errorf("%w: it is the answer, see SendAnswer", ErrPayload)
 	}
 	return s.core.Emit(payload)
 }
@@ -86,9 +92,12 @@ func (s *Stream) SendAnswer(message []byte) (Emitted, error) {
 	if s.id == nil {
 		return Emitted{}, ErrNotACall
 	}
-	payload, err := oneLine(message)
+	payload, e, err := whole(message)
 	if err != nil {
 		return Emitted{}, err
+	}
+	if !answers(e, s.id) {
+		return Emitted{}, fmt.Errorf("%w: it is not the answer to this call", ErrPayload)
 	}
 	return s.finish(payload)
 }
@@ -106,8 +115,10 @@ func (s *Stream) finish(payload []byte) (Emitted, error) {
 	if err != nil { // too large, perhaps: a smaller one may follow
 		s.session.begin(s.call)
 		s.last.Store(false)
+		return emitted, err
 	}
-	return emitted, err
+	s.session.stop(s.call, nil)
+	return emitted, nil
 }
 
 // EndView ends the view of the stream on purpose: a client that can resume
@@ -127,6 +138,9 @@ func (s *Stream) Number() uint64 { return s.core.Number() }
 // *ResponseError. When the session ends first the outcome is unknown:
 // ErrOutcomeUnknown (R16). At most 64 of a session wait at a time.
 func (s *Stream) Request(ctx context.Context, method string, params any) (json.RawMessage, error) {
+	if err := checkMethod(method); err != nil {
+		return nil, err
+	}
 	id, answer, ok := s.session.ask()
 	if !ok {
 		return nil, fmt.Errorf("reattach: %d requests wait for this client: %w", maxAsked, spec.ReasonTooManyRequests)

@@ -41,8 +41,9 @@ type TransportOptions struct {
 	// connections before servers usually do.
 	HTTP http.RoundTripper
 	// Headers gives headers to every request, such as Authorization; the
-	// headers of the protocol cannot be changed so. An error keeps the request
-	// from being sent. Nil: none.
+	// headers of the protocol cannot be changed so, nor can a POST be given an
+	// idempotency key, with which net/http sends it again by itself (R23). An
+	// error keeps the request from being sent. Nil: none.
 	Headers func(context.Context) (http.Header, error)
 	// MaxEvent bounds one event, and one JSON answer, in bytes;
 	// 0 = sse.DefaultMaxEvent.
@@ -292,7 +293,9 @@ func (t *Transport) send(ctx context.Context, method string, s client.Session, p
 
 // setHeaders sets the headers of the protocol, whatever the caller's say.
 func (t *Transport) setHeaders(h http.Header, s client.Session, hasBody bool, cursor string) error {
-	for _, name := range [...]string{HeaderSessionID, HeaderLastEventID, HeaderProtocolVersion, HeaderNotify, "Content-Type", "Accept"} {
+	for _, name := range [...]string{HeaderSessionID, HeaderLastEventID, HeaderProtocolVersion, HeaderNotify, "Content-Type", "Accept",
+		"Idempotency-Key", "X-Idempotency-Key", // net/http would send a POST twice (R23, R28)
+	} {
 		h.Del(name)
 	}
 	h.Set("Accept", mediaEventStream)

@@ -169,7 +169,8 @@ func TestTransportSendsHeaders(t *testing.T) {
 	seen := make(chan *http.Request, 1)
 	transport := scripted(t, func(w http.ResponseWriter, r *http.Request) { seen <- r; w.WriteHeader(202) })
 	transport.opts.Headers = func(context.Context) (http.Header, error) {
-		return http.Header{"Authorization": {"Bearer x"}, "mcp-session-id": {"forged"}, "Last-Event-Id": {"forged"}}, nil
+		return http.Header{"Authorization": {"Bearer x"}, "mcp-session-id": {"forged"}, "Last-Event-Id": {"forged"},
+			"Idempotency-Key": {"k"}, "x-idempotency-key": {"k"}}, nil
 	}
 	transport.opts.Notify = true
 	check := func(what string, want map[string]string) {
@@ -223,6 +224,7 @@ func TestCase26PositionEvents(t *testing.T) {
 	const position = "id: p\ndata: \n\n"
 	transport := scripted(t, respond(200, ": comment\n"+position+"retry: 5\n\n"+
 		"data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/reattach/resumed\"}\n\n"+
+		"id: q\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/reattach/resumed\"}\n\n"+
 		"event: ping\ndata: x\n\n"+
 		"id: a\nevent: message\ndata: {\"jsonrpc\":\"2.0\",\n data: 1,\ndata: \"method\":\"m\"}\n\n"+
 		"id: b\ndata: "+answer+"\n\nid: c\ndata: {\"jsonrpc\":\"2.0\",\"id\":6,\"result\":{}}\n\n", ctype, mediaEventStream))
@@ -258,7 +260,7 @@ func checkPositionEvents(t *testing.T, name string, events client.EventReader) {
 		got = append(got, fmt.Sprintf("%s/%v/%s/%v/%v", ev.ID, ev.HasID, ev.Payload, ev.Answer, ev.Retry))
 	}
 	want := []string{
-		"/false//false/0s", "p/true//false/0s", "/false//false/5ms", "/false//false/0s", "/false//false/0s",
+		"/false//false/0s", "p/true//false/0s", "/false//false/5ms", "/false//false/0s", "q/true//false/0s", "/false//false/0s",
 		"a/true/{\"jsonrpc\":\"2.0\",\n\"method\":\"m\"}/false/0s",
 		"b/true/" + answer + "/true/0s", "c/true/{\"jsonrpc\":\"2.0\",\"id\":6,\"result\":{}}/false/0s",
 	}
