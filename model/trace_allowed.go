@@ -26,8 +26,10 @@ func (s *tracedSession) allowed(m move) (moves []string) {
 		}
 		return moves
 	}
-	moves = at.allowed(m)
-	streams := []uint64{m.stream}
+	if m.Stream == nil {
+		moves = at.allowed(m)
+	}
+	streams := []uint64{m.stream} // the one in question first
 	for _, n := range slices.Sorted(maps.Keys(at.streams)) {
 		if n != m.stream && len(streams) < maxTold {
 			streams = append(streams, n)
@@ -35,6 +37,9 @@ func (s *tracedSession) allowed(m move) (moves []string) {
 	}
 	for _, n := range streams {
 		moves = append(moves, at.allowedOf(n)...)
+	}
+	if m.Stream != nil {
+		moves = append(moves, at.allowed(m)...)
 	}
 	return moves
 }

@@ -3,6 +3,7 @@
 //	reattach demo     play the incidents over real sockets, naive against reattach
 //	reattach check    explore the reference model and check every rule in it
 //	reattach rules    print the rules of the contract
+//	reattach trace    say whether the model allows what a server's sessions did
 //
 // Each subcommand has -h. The exit status is 0 if what the subcommand claims
 // holds, 1 if it does not, and 2 for a mistake in the arguments.

@@ -27,6 +27,7 @@ func subcommands() []subcommand {
 		{"demo", "play the incidents over real sockets, naive against reattach", runDemo},
 		{"check", "explore the reference model and check every rule in it", runCheck},
 		{"rules", "print the rules of the contract", runRules},
+		{"trace", "say whether the model allows what a server's sessions did", runTrace},
 	}
 }
 
