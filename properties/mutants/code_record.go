@@ -1,0 +1,66 @@
+package mutants
+
+// The client's durable record: its changes, and the stores that keep it.
+
+const (
+	changeGo    = "impl/client/change.go"
+	storeGo     = "impl/client/store.go"
+	filestoreGo = "impl/client/filestore.go"
+)
+
+var recordMutants = []Mutant{
+	edit("record-commit-after-the-fence", "R22 R30", "what is in hand is in hand",
+		changeGo, `if r.Epoch != ch.Epoch || r.State != RecordOpen {`, `if r.Epoch != ch.Epoch {`),
+	edit("record-commit-in-another-epoch", "R22 R30", "the record is open, so the event may be applied",
+		changeGo, `if r.Epoch != ch.Epoch || r.State != RecordOpen {`, `if r.State != RecordOpen {`),
+	edit("record-token-not-compared", "R30", "whoever writes last is right",
+		changeGo, `if have.LastEventID != ch.Before {`, `if ch.Before == "-" {`),
+	edit("record-fence-keeps-the-state", "R22", "the fence need not be durable",
+		changeGo, "r.State = RecordFenced", "r.State = RecordOpen"),
+	edit("record-fence-forgets-calls", "R23", "what the fence cuts off is over",
+		changeGo, "r.Unknowns = addUnknown(r.Unknowns, r.Epoch, call, ch.Reason)\n\t}\n\tr.Streams", "_ = call\n\t}\n\tr.Streams"),
+	edit("record-next-epoch-forgets-unknowns", "R23", "what was unknown yesterday is of no interest today",
+		changeGo, ", Unknowns: r.Unknowns,", ","),
+	edit("record-epoch-in-an-epoch", "R22", "a new session may replace an open one",
+		changeGo, `if r.Epoch != ch.Epoch || r.State == RecordOpen {`, `if r.Epoch != ch.Epoch {`),
+	edit("record-answered-stays", "R20", "an answered call can leave the record later",
+		changeGo, "if ch.Answers {\n", "if ch.Answers && ch.Request == 0 {\n"),
+	edit("record-streams-unseen", "R21", "which streams there were is of no interest",
+		changeGo, "\t\tr.Seen = addSeen(r.Seen, ch.Opens)\n", ""),
+	edit("record-request-ids-restart", "R29", "a new epoch counts its calls anew",
+		changeGo, `NextRequest: max(r.NextRequest, 1)`, `NextRequest: 1`),
+	edit("record-request-ids-not-kept", "R29", "which request ids were used is known to the process",
+		changeGo, "r.NextRequest = ch.Call.Request + 1", "r.NextRequest = max(r.NextRequest, 1)"),
+	edit("record-request-ids-not-read", "R29", "a restart counts its calls anew",
+		coreOfGo, `next: max(r.NextRequest, 1)}`, `next: 1}`),
+	edit("record-cleared-token-forgets", "R25", "after an empty id a stream begins anew",
+		changeGo, "token.High = ch.Before", "token.High = \"\""),
+	edits("store-token-before-apply", "R20", "the token moves first, and the event is applied when there is time",
+		Edit{storeGo, "\tfor _, ev := range events {\n\t\tmark := ", "\tr, err := p.store.Commit(ctx, ch, events)\n\tif err != nil {\n\t\treturn r, err\n\t}\n\tfor _, ev := range events {\n\t\tmark := "},
+		Edit{storeGo, "\tr, err := p.store.Commit(ctx, ch, events)\n\tif err == nil {\n\t\tp.last = r\n", "\tif err == nil {\n\t\tp.last = r\n"}),
+	edit("store-applies-what-is-stale", "R22 R30", "the store will say if it is too late",
+		storeGo, "if _, err := ch.Apply(p.last); err != nil {", "if _, err := ch.Apply(p.last); err != nil && len(events) > 1 {"),
+	edit("store-applies-again", "R20", "an event whose commit failed is a new one when it comes again",
+		storeGo, `if p.done[ev.Stream] == mark {`, `if p.done[ev.Stream] == mark && ev.ID == "" {`),
+	edit("store-lose-on-crash-applies-first", "R20", "losing and repeating are much the same",
+		storeGo, "\tr, err := p.Store.Commit(ctx, ch, events)\n\tif err != nil {\n\t\treturn r, err\n\t}\n\tfor _, ev := range events {\n\t\tp.apply(ev)\n\t}\n\treturn r, nil",
+		"\tfor _, ev := range events {\n\t\tp.apply(ev)\n\t}\n\treturn p.Store.Commit(ctx, ch, events)"),
+	edit("file-not-synced", "R20", "what was written is written",
+		filestoreGo, "err = out.Sync()", "err = nil"),
+	edit("file-written-in-place", "R20", "the record is small, so it is written at once",
+		filestoreGo, `temporary := f.path + ".tmp"`, `temporary := f.path`),
+	edit("file-directory-not-synced", "R20", "a rename lasts",
+		filestoreGo, "\tif err == nil {\n\t\terr = f.files.SyncDir(filepath.Dir(f.path))\n\t}\n", ""),
+	edit("file-unsynced-is-read", "R20", "what is there was there before",
+		filestoreGo, "if content != nil {\n", "if len(content) > maxRecord {\n"),
+	edit("file-of-two-holders", "R30", "the file is as this process left it",
+		filestoreGo, `if !bytes.Equal(have, f.content) {`, `if len(have) < 0 {`),
+	edit("file-doubt-not-resolved", "R30", "a write that failed changed nothing",
+		filestoreGo, "\t\tf.doubtful = content\n", ""),
+	edit("file-uncertain-is-failed", "R20 R30", "a write that failed changed nothing, and may be said so",
+		filestoreGo, `return fmt.Errorf("%w: %w", ErrUncertain, err)`, `return err`),
+	edit("file-damage-is-read", "R20", "a file that can be read is right",
+		filestoreGo, `!bytes.Equal(head, want)`, `!bytes.HasPrefix(head, want[:len(fileHead)])`),
+	edit("file-for-everybody", "R13", "a record is no secret",
+		"impl/client/filesystem.go", `ownerOnly = 0o600`, `ownerOnly = 0o644`),
+}
