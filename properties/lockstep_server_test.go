@@ -157,9 +157,9 @@ func TestServerLockstep(t *testing.T) {
 // more than eight streams, numbers around 2^63.
 func TestServerLockstepLong(t *testing.T) {
 	h := hits{}
-	setting := serverSetting{Sessions: 2, Events: 1024, Bytes: 1 << 20, MaxEvent: 64, Age: 1 << 30, DetachBudget: 3000, Streams: 12, Views: 64, Requests: 64,
+	setting := serverSetting{Sessions: 1, Events: 1024, Bytes: 1 << 20, MaxEvent: 64, Age: 1 << 30, DetachBudget: 3000, Streams: 12, Views: 64, Requests: 64,
 		Start: 1<<63 - 500}
-	d, steps := seeded(1), make([]serverStep, 12000)
+	d, steps := seeded(1), make([]serverStep, 6000)
 	for i := range steps {
 		if steps[i] = drawServerStep(d); steps[i].Do == "terminate" || steps[i].Do == "expire" || steps[i].Do == "drain" {
 			steps[i].Do = "emit" // it is to last
