@@ -85,7 +85,7 @@ func (h hits) need(t *testing.T, names ...string) {
 
 // needRows fails for each row of the tables that allows a move and never
 // fired, but for those that the suite cannot bring about, for stated reasons.
-func (h hits) needRows(t *testing.T, except map[string]string, tables ...spec.Table) {
+func (h hits) needRows(t failer, except map[string]string, tables ...spec.Table) {
 	t.Helper()
 	for _, table := range tables {
 		for _, row := range table.Rows {

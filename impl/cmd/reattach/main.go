@@ -26,8 +26,9 @@ func subcommands() []subcommand {
 	return []subcommand{
 		{"demo", "play the incidents over real sockets, naive against reattach", runDemo},
 		{"check", "explore the reference model and check every rule in it", runCheck},
-		{"rules", "print the rules of the contract", runRules},
+		{"rules", "print the rules of the contract, and what stands behind each", runRules},
 		{"trace", "say whether the model allows what a server's sessions did", runTrace},
+		{"docs", "write the generated pages of the repository", runDocs},
 	}
 }
 

@@ -6,13 +6,16 @@ import (
 	"io"
 	"strings"
 
+	"example.com/reattach/properties/evidence"
 	"example.com/reattach/spec"
 )
 
 const rulesUsage = `Usage: reattach rules [flags]
 
 Prints the rules of the contract: what each says, where it comes from, how much
-of it this version holds, and the rows of the transition tables that cite it.
+of it this version holds, the rows of the transition tables that cite it, and
+what else stands behind it: functions and invariants of the model, formulas of
+the TLA+ modules, tests that name it, and mutants that break it.
 `
 
 func runRules(_ context.Context, args []string, out, diag io.Writer) int {
@@ -21,7 +24,7 @@ func runRules(_ context.Context, args []string, out, diag io.Writer) int {
 	if code, done := parse(flags, args); done {
 		return code
 	}
-	rules := spec.Rules()
+	rules, evidenceOf := spec.Rules(), known()
 	if *id != "" {
 		r, ok := spec.RuleOf(*id)
 		if !ok {
@@ -33,25 +36,26 @@ func runRules(_ context.Context, args []string, out, diag io.Writer) int {
 		if i > 0 {
 			fmt.Fprintln(out)
 		}
-		printRule(out, r)
+		printRule(out, r, evidence.Of(evidenceOf, r.ID))
 	}
 	return exitOK
 }
 
-func printRule(w io.Writer, r spec.Rule) {
+func printRule(w io.Writer, r spec.Rule, e evidence.Rule) {
 	fmt.Fprintf(w, "%s %s\n%s", r.ID, r.Name, wrapped("  ", r.Text))
 	var rows []string
 	for _, row := range r.Citing() {
 		rows = append(rows, row.ID)
 	}
-	for _, line := range [][2]string{
+	lines := []proof{
 		{"source", r.Source},
 		{"holds", r.Holds},
 		{"where", r.Where},
 		{"rows", strings.Join(rows, " ")},
-	} {
-		if line[1] != "" {
-			fmt.Fprint(w, wrapped(fmt.Sprintf("  %-8s", line[0]), line[1]))
+	}
+	for _, line := range append(lines, proofs(e, func(name string) string { return name })...) {
+		if line.text != "" {
+			fmt.Fprint(w, wrapped(fmt.Sprintf("  %-11s", line.label), line.text))
 		}
 	}
 }
