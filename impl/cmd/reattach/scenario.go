@@ -124,8 +124,8 @@ func playExpired(ctx context.Context, s *stage) error {
 			s.note(c, 64)
 		}
 		s.say("%d events while the client was away, the window holds %d", more, window)
+		s.answer(c) // before the client is back: it ends the session when it is refused
 		s.net.release()
-		s.answer(c)
 	}})
 }
 
