@@ -23,9 +23,9 @@ import (
 // nothing leads away. Redirects are not followed, so that session id and
 // cursor never reach another origin (R25); what a server sends is bounded.
 //
-// It sends every request once. What net/http re-sends by itself is safe: a GET
-// whose kept connection turned out to be dead, which asks for the same once
-// more, and a POST of which not one byte was written.
+// It sends every request once. What net/http re-sends by itself is safe: a
+// request without a body, which asks for the same once more, and a POST that
+// could not be written whole.
 type Transport struct {
 	url  string
 	http *http.Client
@@ -70,7 +70,7 @@ func NewTransport(rawURL string, o TransportOptions) (*Transport, error) {
 		o.HTTP = defaultRoundTripper()
 	}
 	return &Transport{url: u.String(), opts: o, http: &http.Client{
-		Transport:     o.HTTP,
+		Transport:     once{o.HTTP},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
