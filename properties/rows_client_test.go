@@ -28,12 +28,13 @@ type clientRig struct {
 	stream  client.StreamID // the stream under test
 	conn    uint64          // its last connection
 	opening uint64          // connection of the last initialize
+	session string          // that was opened last
 	ordinal uint64          // of the last event that was sent
 	unknown client.StreamID // an unknown outcome of an earlier epoch
 	was     client.Snapshot
 }
 
-const session1, session2 = "session-one", "session-two"
+const strange = "a session that nobody opened"
 
 func newClientRig(machine string, machines *fsm.Client, target *spec.Row) *clientRig {
 	r := &clientRig{machine: machine, machines: machines, target: target}
@@ -151,7 +152,7 @@ func (r *clientRig) snapshot() string { return fmt.Sprintf("%+v", r.core.Snapsho
 // id returns the event id at a distance from the last one sent.
 func (r *clientRig) id(ahead uint64) string {
 	n := r.ordinal + ahead
-	return spec.EventID{Tag: spec.TagOf(session1, ""), Seq: n, Stream: r.stream.Request, Ordinal: n}.String()
+	return spec.EventID{Tag: spec.TagOf(r.session, ""), Seq: n, Stream: r.stream.Request, Ordinal: n}.String()
 }
 
 // prepare gives a stream that is being read the kind of position that the
@@ -231,11 +232,15 @@ func (r *clientRig) happen(t spec.Trigger, want spec.Guard) error {
 	case spec.CallerOpens:
 		return r.act(c.Open())
 	case spec.ServerOpens:
-		o := client.Opened{SessionID: session1}
+		o := client.Opened{SessionID: fmt.Sprintf("session-%d", r.core.Snapshot().Opening)} // no server opens one twice
 		if r.machine == "clientstream" && r.target.Trigger == spec.StandaloneOffered {
-			o.Standalone = spec.PositionZero(spec.TagOf(session1, ""), 0).String()
+			o.Standalone = spec.PositionZero(spec.TagOf(o.SessionID, ""), 0).String()
 		}
-		return r.act(c.Opened(r.opening, o))
+		actions, err := c.Opened(r.opening, o)
+		if err == nil {
+			r.session = o.SessionID
+		}
+		return r.act(actions, err)
 	case spec.OpeningFails:
 		if fails.SessionID = ""; r.core.State() == spec.Opening && r.was.Opening == r.opening {
 			return r.act(c.Opened(r.opening, fails)) // an answer that names no session
@@ -284,9 +289,9 @@ func (r *clientRig) happenToStream(t spec.Trigger, want spec.Guard) (done bool, 
 	if s.Conn != conn { // a stream without a connection is offered what arrives on none
 		conn = s.Conn
 	}
-	sid := session1
+	sid := r.session
 	if want.False.Has(spec.SameSession) {
-		sid = session2
+		sid = strange
 	}
 	stale := want.True.Has(spec.RecordStale)
 	switch t {
@@ -344,7 +349,7 @@ func (r *clientRig) happenToStream(t spec.Trigger, want spec.Guard) (done bool, 
 func (r *clientRig) announced(s client.StreamSnapshot, want spec.Guard) string {
 	proper := s.Cursor
 	if s.State == spec.Requested {
-		proper = spec.PositionZero(spec.TagOf(session1, ""), r.stream.Request).String()
+		proper = spec.PositionZero(spec.TagOf(r.session, ""), r.stream.Request).String()
 	}
 	switch {
 	case want.False.Has(spec.PositionAnnounced), want.False.Has(spec.Positioned), want.False.Has(spec.Orderable):
@@ -436,15 +441,15 @@ func (r *clientRig) shows(e spec.Effect) error {
 	}
 	switch e {
 	case spec.SendResume:
-		if s, _ := r.snap(); a.Session.ID != session1 || a.Cursor == "" || a.Cursor != s.Cursor || a.Conn == 0 {
+		if s, _ := r.snap(); a.Session.ID != r.session || a.Cursor == "" || a.Cursor != s.Cursor || a.Conn == 0 {
 			return fmt.Errorf("resumes session %q at %q on connection %d", a.Session.ID, a.Cursor, a.Conn)
 		}
 	case spec.SendPost, spec.SendGet, spec.SendMessage:
-		if a.Session.ID != session1 || a.Conn == 0 {
+		if a.Session.ID != r.session || a.Conn == 0 {
 			return fmt.Errorf("session %q, connection %d", a.Session.ID, a.Conn)
 		}
 	case spec.SendDelete:
-		if a.Session.ID != session1 {
+		if a.Session.ID != r.session {
 			return fmt.Errorf("session %q", a.Session.ID)
 		}
 	case spec.CommitFence, spec.CommitEpoch, spec.CommitCall, spec.CommitRemoval, spec.CommitToken, spec.Commit, spec.CommitUnknown, spec.CommitResolution:

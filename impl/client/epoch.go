@@ -32,6 +32,17 @@ func (o Opened) check() spec.Reason {
 	return ""
 }
 
+// tag returns the session's: the digest of its id, unless the server issued the
+// standalone stream's position together with the session. Then that position's
+// tag is the session's, which may hold the generation of the server's store
+// (R14).
+func (o Opened) tag() spec.Tag {
+	if id, err := spec.ParseEventID(o.Standalone); err == nil {
+		return id.Tag
+	}
+	return spec.TagOf(o.SessionID, "")
+}
+
 // Open: the caller wants a session.
 func (c *Core) Open() ([]Action, error) {
 	r := run{core: c, first: func() { c.closing, c.failures, c.reason = false, 0, "" }}
@@ -46,7 +57,11 @@ func (c *Core) Opened(conn uint64, o Opened) ([]Action, error) {
 	if conn != c.opening.conn {
 		return nil, &ConnectionError{Stream: StreamID{Epoch: c.record.Epoch + 1}, Conn: conn, Current: c.opening.conn}
 	}
-	if why := o.check(); why != "" {
+	why := o.check()
+	if why == "" && (o.SessionID == c.record.SessionID || o.tag() == c.record.Tag) {
+		why = spec.ReasonSessionTerminated // the last epoch's, which has ended: it does not live again (R6)
+	}
+	if why != "" {
 		return c.openingFails(why, o.SessionID)
 	}
 	r := run{core: c, opened: o, session: o.SessionID, first: func() { c.opening.session = o.SessionID }}

@@ -64,6 +64,45 @@ func TestTheTagComesWithTheSession(t *testing.T) {
 	g.abandoned(spec.ReasonPositionUnexpected)
 }
 
+// An id that has ended never lives again (R6): a server that names the last
+// epoch's session once more, or a session whose ids could not be told from its,
+// would have everything of that one applied again. No epoch begins.
+func TestAnEndedSessionIsNotOpenedAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		opened Opened
+		opens  bool
+	}{
+		"the same":               {Opened{SessionID: session, Standalone: at(0, 0, 0)}, false},
+		"the same, unannounced":  {Opened{SessionID: session}, false},
+		"another, the same tag":  {Opened{SessionID: "another", Standalone: at(0, 0, 0)}, false},
+		"another":                {Opened{SessionID: "another", Standalone: spec.PositionZero(spec.TagOf("another", ""), 0).String()}, true},
+		"another, not announced": {Opened{SessionID: "another"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newRig(t, Record{}, CoreOptions{})
+			g.open()
+			g.do(g.core.Abandon())
+			g.commitAll()
+			g.take()
+			before := g.durable
+			g.do(g.core.Open())
+			g.do(g.core.Opened(g.find(spec.SendInitialize).Conn, c.opened))
+			if c.opens {
+				g.commitAll()
+				g.state(spec.Open)
+				return
+			}
+			g.state(spec.Idle)
+			if got := g.find(spec.ReportFailure).Reason; got != spec.ReasonSessionTerminated || !g.has(spec.SendDelete) {
+				t.Errorf("failed for %s, DELETE %v", got, g.has(spec.SendDelete))
+			}
+			if diff := cmp.Diff(before, g.durable); diff != "" {
+				t.Errorf("the record changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestAnAnswerToAnEarlierOpeningIsNotHeard(t *testing.T) {
 	g := newRig(t, Record{}, CoreOptions{})
 	g.do(g.core.Open())

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"fmt"
 	"testing"
 
 	"example.com/reattach/spec"
@@ -12,7 +13,7 @@ func TestRequestIDsAreNeverUsedTwice(t *testing.T) {
 	g := newRig(t, Record{}, CoreOptions{})
 	used := map[uint64]bool{}
 	for epoch := range 3 {
-		g.openAs(session, "")
+		g.openAs(fmt.Sprint(session, epoch), "")
 		for _, u := range g.durable.Unknowns {
 			g.do(g.core.Resolve(u.Stream, GaveUp))
 			g.commitAll()

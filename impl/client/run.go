@@ -242,16 +242,9 @@ func (r *run) hand(e spec.Effect, s *stream, h inHand) {
 	r.add(a)
 }
 
-// beginEpoch is the change that begins the epoch that the server opened. The
-// tag is the digest of the session id, unless the server issued the standalone
-// stream's position together with the session: then that position's tag is the
-// session's, which may hold the generation of the server's store (R14).
+// beginEpoch is the change that begins the epoch that the server opened.
 func (r *run) beginEpoch() Change {
-	tag := spec.TagOf(r.opened.SessionID, "")
-	if id, err := spec.ParseEventID(r.opened.Standalone); err == nil {
-		tag = id.Tag
-	}
-	return Change{Kind: BeginEpoch, Epoch: r.core.record.Epoch, Session: r.opened.SessionID, Tag: tag,
+	return Change{Kind: BeginEpoch, Epoch: r.core.record.Epoch, Session: r.opened.SessionID, Tag: r.opened.tag(),
 		Standalone: r.opened.Standalone, Meta: r.opened.Meta}
 }
 
