@@ -70,7 +70,7 @@ var transportMutants = []Mutant{
 	edit("transport-any-response-answers", "R29", "a response is the answer to what was asked",
 		transportGo, `return e.kind == Response && bytes.Equal(e.id, id)`, `return e.kind == Response`),
 	edit("transport-delivers-control", "R8", "every notification is a delivery",
-		eventsGo, `case e.isControl() && !ev.HasID:`, `case e.isControl() && ev.HasID:`),
+		eventsGo, `case e.isControl():`, `case e.isControl() && ev.HasID:`),
 	edit("transport-waits-for-ever", "R15", "a server that says nothing has nothing to say",
 		eventsGo, "\t\tcancel(ErrSilent)\n", ""),
 	edit("transport-two-ids-are-one", "R21", "of two session ids the first counts",
