@@ -426,6 +426,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		"negative size":    {MessageBytes: -1},
 		"unknown answers":  {Session: session.Options{Unknown: func(session.LostCall) []byte { return nil }}},
 		"negative session": {Session: session.Options{Sessions: -1}},
+		"small events":     {Session: session.Options{EventBytes: minEventBytes - 1}},
+		"a small window":   {Session: session.Options{WindowBytes: minEventBytes}},
 	} {
 		if h, err := NewHandler(bench{}.app, o); err == nil {
 			h.Close()
@@ -434,5 +436,14 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 	if _, err := NewHandler(nil, Options{}); err == nil {
 		t.Error("no application: accepted")
+	}
+	if h, err := NewHandler(bench{}.app, Options{Session: session.Options{EventBytes: minEventBytes}}); err != nil {
+		t.Error(err)
+	} else {
+		h.Close()
+	}
+	lost := session.LostCall{Call: &Stream{id: json.RawMessage(`"` + strings.Repeat("x", MaxIDLen-2) + `"`)}}
+	if n := len(unknownOutcome(lost)); n > minEventBytes {
+		t.Errorf("the answer to a lost call has %d bytes, and an event may have %d", n, minEventBytes)
 	}
 }

@@ -1,6 +1,7 @@
 package streamhttp
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -44,6 +45,10 @@ type Options struct {
 	Logger *slog.Logger
 }
 
+// minEventBytes is the least that the payload of an event may be bounded to:
+// the typed error answer to a call with the longest id must fit (R9b).
+const minEventBytes = 1024
+
 // withDefaults fills in what was left out, and refuses what makes no sense.
 func (o Options) withDefaults() (Options, error) {
 	for _, d := range [...]struct {
@@ -69,6 +74,10 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.MessageBytes == 0 {
 		o.MessageBytes = spec.DefaultMessageBytes
+	}
+	event := min(cmp.Or(o.Session.EventBytes, spec.DefaultEventBytes), cmp.Or(o.Session.WindowBytes, spec.DefaultWindowBytes)-1)
+	if event > 0 && event < minEventBytes {
+		return o, fmt.Errorf("reattach: an event may have %d bytes by Options.Session, want at least %d: an error answer must fit", event, minEventBytes)
 	}
 	if o.Session.Unknown != nil {
 		return o, fmt.Errorf("reattach: Options.Session.Unknown is the handler's to set")

@@ -113,7 +113,7 @@ func (t *Transport) Open(ctx context.Context, r client.OpenRequest) (client.Open
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return client.Opened{}, parseRefusal(response.StatusCode, response.Header, response.Body)
+		return client.Opened{}, refusalOfServer(response, cancel)
 	}
 	answer, err := t.readOpening(response, asked.id)
 	if err != nil {
@@ -192,6 +192,8 @@ func (t *Transport) Get(ctx context.Context, r client.GetRequest) (client.Respon
 // Delete ends the session. That it is gone already, or that the server does
 // not let clients end sessions, is no error.
 func (t *Transport) Delete(ctx context.Context, s client.Session) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	response, err := t.send(ctx, http.MethodDelete, s, nil, "")
 	if err != nil {
 		return err
@@ -201,7 +203,7 @@ func (t *Transport) Delete(ctx context.Context, s client.Session) error {
 	case code/100 == 2, code == http.StatusNotFound, code == http.StatusMethodNotAllowed:
 		return nil
 	default:
-		return parseRefusal(code, response.Header, response.Body)
+		return refusalOfServer(response, cancel)
 	}
 }
 
@@ -223,12 +225,12 @@ func (t *Transport) ask(ctx context.Context, method string, s client.Session, pa
 	}
 	defer cancel(nil)
 	defer response.Body.Close()
-	err = t.sort(&answer, response, method == http.MethodPost, id)
+	err = t.sort(&answer, response, method == http.MethodPost, id, func() { cancel(nil) })
 	return answer, err
 }
 
 // sort reads an answer that is not an event stream.
-func (t *Transport) sort(answer *client.Response, response *http.Response, post bool, id json.RawMessage) error {
+func (t *Transport) sort(answer *client.Response, response *http.Response, post bool, id json.RawMessage, cancel func()) error {
 	switch code := response.StatusCode; {
 	case code == http.StatusNoContent && (!post || id != nil):
 		answer.Kind = client.ResponseComplete
@@ -251,10 +253,20 @@ func (t *Transport) sort(answer *client.Response, response *http.Response, post 
 	case code == http.StatusOK:
 		return fmt.Errorf("reattach: an answer of type %.64q", response.Header.Get("Content-Type"))
 	default:
-		refused := parseRefusal(code, response.Header, response.Body)
+		refused := refusalOfServer(response, cancel)
 		answer.Kind, answer.Reason, answer.RetryAfter = client.ResponseRefused, refused.Reason, refused.RetryAfter
 	}
 	return nil
+}
+
+// refusalPatience bounds the wait for the body of a refusal, whose status says
+// enough already.
+const refusalPatience = 10 * time.Second
+
+// refusalOfServer reads a refusal; cancel ends its request.
+func refusalOfServer(response *http.Response, cancel func()) *Refusal {
+	defer time.AfterFunc(refusalPatience, cancel).Stop()
+	return parseRefusal(response.StatusCode, response.Header, response.Body)
 }
 
 // send sends one request. An error that says client.ErrNotSent is a dial that
