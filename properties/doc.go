@@ -3,6 +3,7 @@
 //
 //	rows_*_test.go      every row of the four tables, driven to and fired on the real cores;
 //	                    every row deleted in turn, and the move it allowed is refused
+//	graph_*_test.go     every edge and every refusal of the graphs that TLC found, on model and core
 //	lockstep_*_test.go  implementation and model side by side on long random interleavings
 //	cases_*_test.go     faults from practice, each with its right result (TestCaseNN…)
 //	oracle_*_test.go    two published sketches of the contract, branch by branch
@@ -10,5 +11,5 @@
 //	imports_test.go     what may import what
 //
 // It may import everything but package main. Package naive below it holds the
-// deliberately wrong servers and clients. Read rows_test.go first.
+// deliberately wrong servers and clients, package graph the walker. Read rows_test.go first.
 package properties

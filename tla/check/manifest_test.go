@@ -112,6 +112,9 @@ func TestEveryFileIsInTheManifest(t *testing.T) {
 	}
 	for _, file := range files {
 		name := filepath.Base(file)
+		if strings.HasPrefix(name, "Graph") {
+			continue // what makes graphs is pinned in their headers: tla/pack sees to it
+		}
 		if ext := filepath.Ext(name); (ext == ".tla" || ext == ".cfg") && !used[name] {
 			t.Errorf("tla/%s is of no model in tla/manifest.json", name)
 		}

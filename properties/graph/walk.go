@@ -1,0 +1,231 @@
+package graph
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// A System is anything that claims to behave like a graph: C is one state of
+// it, to be reached through its own moves only.
+type System[C any] struct {
+	// Start returns the system in its initial state.
+	Start func() C
+	Clone func(C) C
+	// Ask does what the request says, and returns the reply as the graph has
+	// it. An error is a fault that no reply can express: the walk fails.
+	Ask func(C, Request) (reply any, err error)
+	// Abstract maps the system to a state of the graph.
+	Abstract func(C) any
+	// Key is everything that decides how the system will behave: equal keys,
+	// equal behaviour. What a refusal must leave as it was.
+	Key func(C) string
+}
+
+// A Walked says what a walk did. Every label was offered in every state, but
+// for requests that are beyond the graph's bounds.
+type Walked struct {
+	Graph    string
+	States   int            // pairs of a state of the graph and one of the system
+	Edges    int            // of the graph, from those states
+	Accepted int            // labels that happened: the graph has the edge
+	Refused  int            // labels that did not happen: the graph has no such edge
+	Beyond   map[string]int // requests not made, by action, because the graph has no reply in that state
+	Replies  map[string]int // what was answered, by action and reply
+}
+
+// String is the line that tests print.
+func (w Walked) String() string {
+	return fmt.Sprintf("graph %s: states %d edges %d accepted %d refused %d", w.Graph, w.States, w.Edges, w.Accepted, w.Refused)
+}
+
+// A Fault is the first difference between a system and a graph: no shorter path
+// leads to one.
+type Fault struct {
+	Graph string
+	Path  []Label // from the initial state
+	Last  string  // what was asked then
+	Says  string  // what differs
+}
+
+func (f *Fault) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "graph %s: %s\n  asked: %s\n  after:", f.Graph, f.Says, f.Last)
+	for i, l := range f.Path {
+		fmt.Fprintf(&b, "\n  %3d %v", i+1, l)
+	}
+	if len(f.Path) == 0 {
+		b.WriteString(" nothing, in the initial state")
+	}
+	return b.String()
+}
+
+// Walk goes breadth first over the product of a graph and a system, from their
+// initial states, and offers every label in every state. For each of them
+//
+//	(1) the system does what a label says exactly if the graph has an edge for it
+//	(2) the state after it is the edge's
+//	(3) where the edge leads back, nothing changed at all
+//
+// A request is made once a state, and its reply decides about all its labels.
+// The error is a [*Fault], with the shortest path to it.
+func Walk[C any](g *Graph, s System[C]) (Walked, error) {
+	w := walk[C]{graph: g, system: s, visited: map[string]bool{}}
+	w.kinds = make([]int, len(g.Labels))
+	w.done = Walked{Graph: g.Header.Graph, Beyond: map[string]int{}, Replies: map[string]int{}}
+	start := s.Start()
+	if got := Canonical(s.Abstract(start)); got != g.States[0] {
+		return w.done, w.fault(-1, "nothing", "it begins in "+difference(g.States[0], got))
+	}
+	w.visit(0, start, s.Key(start), -1, -1)
+	for w.at = 0; w.at < len(w.queue); w.at++ {
+		if err := w.expand(); err != nil {
+			return w.done, err
+		}
+		var none C
+		w.queue[w.at].system = none // it is needed no more
+	}
+	for l, n := range w.kinds {
+		w.done.Replies[g.Labels[l].Kind()] += n
+	}
+	return w.done, nil
+}
+
+type walk[C any] struct {
+	graph   *Graph
+	system  System[C]
+	visited map[string]bool
+	queue   []place[C]
+	at      int
+	kinds   []int // how often each label happened
+	done    Walked
+}
+
+// A place is a pair of states, and how it was first reached.
+type place[C any] struct {
+	state       int
+	system      C
+	key         string
+	from, label int
+}
+
+func (w *walk[C]) visit(state int, c C, key string, from, label int) {
+	id := fmt.Sprint(state, " ", key)
+	if w.visited[id] {
+		return
+	}
+	w.visited[id] = true
+	w.queue = append(w.queue, place[C]{state, c, key, from, label})
+}
+
+// expand makes every request at the place at hand.
+func (w *walk[C]) expand() error {
+	here := &w.queue[w.at]
+	w.done.States++
+	w.done.Edges += len(w.graph.Edges[here.state])
+	expected := make([]*Edge, len(w.graph.Requests))
+	for i := range w.graph.Edges[here.state] {
+		e := &w.graph.Edges[here.state][i]
+		expected[w.graph.Labels[e.Label].Request] = e
+	}
+	// Requests that change nothing share one clone: each is seen to leave it as it was.
+	idle := w.system.Clone(here.system)
+	for r, e := range expected {
+		switch {
+		case e == nil:
+			w.done.Beyond[w.graph.Requests[r].Action]++
+		case e.To == here.state:
+			if err := w.ask(idle, w.graph.Requests[r], *e); err != nil {
+				return err
+			}
+		default:
+			if err := w.ask(w.system.Clone(here.system), w.graph.Requests[r], *e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ask makes one request, for which the graph has an edge.
+func (w *walk[C]) ask(c C, r Request, e Edge) error {
+	state, key := w.queue[w.at].state, w.queue[w.at].key
+	want := w.graph.Labels[e.Label]
+	reply, err := w.system.Ask(c, r)
+	if err != nil {
+		return w.fault(w.at, want.String(), err.Error())
+	}
+	if !sameReply(want.reply, reply) {
+		says := fmt.Sprintf("it replies %s", bare(Canonical(reply)))
+		return w.fault(w.at, want.String(), says+", the specification "+bare(want.Reply))
+	}
+	w.done.Accepted++
+	w.done.Refused += len(r.Labels) - 1
+	w.kinds[e.Label]++
+	after := w.system.Key(c)
+	if e.To == state {
+		if after != key {
+			return w.fault(w.at, want.String(), "nothing may change, and it became\n"+after)
+		}
+		return nil
+	}
+	if got := Canonical(w.system.Abstract(c)); got != w.graph.States[e.To] {
+		return w.fault(w.at, want.String(), "it is then in "+difference(w.graph.States[e.To], got))
+	}
+	w.visit(e.To, c, after, w.at, e.Label)
+	return nil
+}
+
+// sameReply compares a reply as encoding/json decodes it with one in Go's own
+// numbers. It is asked for every label, so it makes no JSON.
+func sameReply(want, got any) bool {
+	switch got := got.(type) {
+	case map[string]any:
+		all, ok := want.(map[string]any)
+		if !ok || len(all) != len(got) {
+			return false
+		}
+		for name, value := range got {
+			if other, there := all[name]; !there || !sameReply(other, value) {
+				return false
+			}
+		}
+		return true
+	case uint64:
+		return want == any(float64(got))
+	case int:
+		return want == any(float64(got))
+	default:
+		return want == got
+	}
+}
+
+// reasonIn is the part of a reply that says what kind it is of.
+func reasonIn(reply any) string {
+	switch r := reply.(type) {
+	case string:
+		return r
+	case map[string]any:
+		if why, ok := r["why"].(string); ok {
+			return why
+		}
+	}
+	return "ok"
+}
+
+func difference(want, got string) string {
+	return fmt.Sprintf("\n  %s, the specification in\n  %s", got, want)
+}
+
+func (w *walk[C]) fault(at int, last, says string) *Fault {
+	f := &Fault{Graph: w.graph.Header.Graph, Last: last, Says: says}
+	for ; at > 0; at = w.queue[at].from {
+		f.Path = append(f.Path, w.graph.Labels[w.queue[at].label])
+	}
+	slices.Reverse(f.Path)
+	return f
+}
+
+// BeyondActions returns the actions of the requests that were not made, sorted.
+func (w Walked) BeyondActions() []string { return slices.Sorted(maps.Keys(w.Beyond)) }
