@@ -12,7 +12,7 @@ const (
 	DefaultSessions         = 10_000          // sessions per server
 	DefaultSubjectSessions  = 1_000           // sessions of one subject
 	DefaultStreams          = 1_024           // streams with a record per session
-	DefaultViews            = 64              // views open at once per session
+	DefaultViews            = 128             // views open at once per session: a call each, the standalone stream, finished ones read again
 	DefaultRequests         = 64              // calls in flight per session
 	DefaultMessageBytes     = 4 << 20         // body of one POST
 	DefaultRememberedEnds   = 10_000          // ended sessions remembered by reason

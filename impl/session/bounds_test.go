@@ -177,3 +177,33 @@ func TestLastNumber(t *testing.T) {
 	r.is(n, spec.Forgotten) // no number was left for its answer, so it retains nothing
 	r.refused(spec.ReasonCursorEvicted, r.id(0, n, 0))
 }
+
+// Whoever has as many calls as may be can still have the standalone stream, and
+// the stream of each call back: by default there are more views than calls, also
+// where somebody allows more calls.
+func TestCallsLeaveRoomForViews(t *testing.T) {
+	for _, o := range []session.Options{{}, {Requests: 3}, {Requests: 500}} {
+		r := registry(t, o)
+		s := opens(t, r, "alice")
+		var last *session.View
+		calls := 0
+		for ; ; calls++ {
+			_, v, err := s.Call(nil)
+			if err != nil {
+				refuses(t, err, spec.ReasonTooManyRequests)
+				break
+			}
+			last = v
+		}
+		if _, _, err := s.Resume(session.Request{}); err != nil {
+			t.Errorf("%d calls, and the standalone stream: %v", calls, err)
+		}
+		cursor := last.Position().String()
+		if err := last.Break(); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := s.Resume(session.Request{Cursors: []string{cursor}}); err != nil {
+			t.Errorf("%d calls, and one of them comes back: %v", calls, err)
+		}
+	}
+}

@@ -73,7 +73,7 @@ func (o Options) withDefaults() (Options, error) {
 		{"Sessions", &o.Sessions, spec.DefaultSessions},
 		{"SubjectSessions", &o.SubjectSessions, min(spec.DefaultSubjectSessions, cmp.Or(o.Sessions, spec.DefaultSessions))},
 		{"Streams", &o.Streams, spec.DefaultStreams},
-		{"Views", &o.Views, spec.DefaultViews},
+		{"Views", &o.Views, max(spec.DefaultViews, o.Requests+1)}, // a call each, and the standalone stream
 		{"Requests", &o.Requests, min(spec.DefaultRequests, cmp.Or(o.Streams, spec.DefaultStreams)-1)},
 		{"RememberedEnds", &o.RememberedEnds, spec.DefaultRememberedEnds},
 	} {
