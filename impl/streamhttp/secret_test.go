@@ -91,6 +91,9 @@ func TestSessionIDsStaySecret(t *testing.T) {
 	if text := string(printed[0].Data); strings.Contains(text, r.session) || strings.Count(text, tag) != 3 {
 		t.Errorf("printed: %s", text)
 	}
+	if text := log.String(); strings.Contains(text, "could not be answered") {
+		t.Errorf("that a session has ended is called a fault: %s", text)
+	}
 	if text := log.String(); strings.Contains(text, r.session) || !strings.Contains(text, "panicked") || !strings.Contains(text, tag) {
 		t.Errorf("logged: %s", text)
 	}

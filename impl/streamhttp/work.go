@@ -30,7 +30,13 @@ func (h *Handler) start(r *http.Request, c *call, stream *Stream, e envelope) {
 		if context.Cause(ctx) == ErrCancelled {
 			code, message = CodeCancelled, "cancelled"
 		}
-		if _, err := stream.Fail(code, message, nil); err != nil && context.Cause(ctx) == nil {
+		_, err := stream.Fail(code, message, nil)
+		select {
+		case <-stream.core.Done(): // nobody reads it any more
+			err = nil
+		default:
+		}
+		if err != nil {
 			h.log.Error("a call could not be answered", "session", stream.session.Tag(), "stream", stream.Number(), "error", err)
 		}
 	}()
