@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"example.com/reattach/impl/session"
@@ -16,11 +17,10 @@ import (
 // Traces: what real registries did, line by line, is what the model allows.
 // docs/traces.md has the format.
 
-// A played registry is one in which everything happens, on one goroutine, at
-// times that a dice chooses; everything it does is traced.
+// A played registry is one in which everything happens, in virtual time, at
+// moments that a dice chooses; everything it does is traced.
 type played struct {
 	registry *session.Registry
-	now      time.Time
 	trace    bytes.Buffer
 	sessions []*session.Session
 	views    []*session.View
@@ -34,26 +34,27 @@ var playedOptions = session.Options{
 }
 
 // play returns the trace of so many steps.
-func play(t testing.TB, d dice, steps int) []byte {
+func play(t *testing.T, d dice, steps int) []byte {
 	t.Helper()
-	p := &played{now: time.Unix(1000, 0)}
-	o := playedOptions
-	o.Now = func() time.Time { return p.now }
-	tracer, err := session.NewTracer(&p.trace, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Observe = tracer.Observe
-	if p.registry, err = session.NewRegistry(o); err != nil {
-		t.Fatal(err)
-	}
-	for range steps {
-		p.step(d)
-	}
-	p.registry.Close()
-	if err := tracer.Err(); err != nil {
-		t.Fatal(err)
-	}
+	p := &played{}
+	synctest.Test(t, func(t *testing.T) {
+		o := playedOptions
+		tracer, err := session.NewTracer(&p.trace, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Observe = tracer.Observe
+		if p.registry, err = session.NewRegistry(o); err != nil {
+			t.Fatal(err)
+		}
+		for range steps {
+			p.step(d)
+		}
+		p.registry.Close()
+		if err := tracer.Err(); err != nil {
+			t.Fatal(err)
+		}
+	})
 	return p.trace.Bytes()
 }
 
@@ -124,11 +125,10 @@ func (p *played) step(d dice) {
 	case 34:
 		s.Initialize()
 	case 35, 36, 37:
-		p.now = p.now.Add(time.Duration(d(1500)) * time.Millisecond)
-		p.registry.Sweep()
+		time.Sleep(time.Duration(d(1500)) * time.Millisecond)
 	case 38:
 		if d(4) == 0 {
-			p.now = p.now.Add(time.Duration(d(12000)) * time.Millisecond)
+			time.Sleep(time.Duration(d(12000)) * time.Millisecond)
 		}
 		p.registry.Sweep()
 	case 39:

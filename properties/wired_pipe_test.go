@@ -66,8 +66,9 @@ func (w *wiredBuffer) read(b []byte) (int, error) {
 			w.mu.Unlock()
 			return n, nil
 		case w.closed != nil:
+			why := w.closed
 			w.mu.Unlock()
-			return 0, w.closed
+			return 0, why
 		}
 		w.mu.Unlock()
 		var late <-chan time.Time
