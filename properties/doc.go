@@ -8,8 +8,11 @@
 //	cases_*_test.go     faults from practice, each with its right result (TestCaseNN…)
 //	oracle_*_test.go    two published sketches of the contract, branch by branch
 //	sdk_*_test.go       real input that we did not write: the official Go SDK's client
+//	coverage_test.go    no row, rule, verdict or reason is without a test that meets it
+//	adding_test.go      docs/adding-a-transition.md, walked
 //	imports_test.go     what may import what
 //
 // It may import everything but package main. Package naive below it holds the
-// deliberately wrong servers and clients, package graph the walker. Read rows_test.go first.
+// deliberately wrong servers and clients, package graph the walker, package
+// evidence what stands behind each rule. Read rows_test.go first.
 package properties

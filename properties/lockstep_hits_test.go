@@ -94,7 +94,7 @@ func (h hits) needRows(t failer, except map[string]string, tables ...spec.Table)
 			case except[row.ID] != "" && h["row "+row.ID] > 0:
 				t.Errorf("row %s fired, although %s", row.ID, except[row.ID])
 			case except[row.ID] == "" && h["row "+row.ID] == 0:
-				t.Errorf("properties: row %s never fired: make %v happen in properties/lockstep_*_steps_test.go", row.ID, row.Trigger)
+				t.Errorf("properties: row %s never fired: make %v happen in properties/lockstep_*_steps_test.go, or properties/trace_*_test.go", row.ID, row.Trigger)
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"example.com/reattach/model"
+	"example.com/reattach/properties/evidence"
 	"example.com/reattach/spec"
 	"github.com/google/go-cmp/cmp"
 )
@@ -129,13 +130,18 @@ func TestRulesShowTheEvidence(t *testing.T) {
 	if code := run(t.Context(), []string{"rules", "--id", "R5"}, &out, &diag); code != exitOK {
 		t.Fatalf("exit %d: %s", code, &diag)
 	}
+	words := strings.Join(strings.Fields(out.String()), " ")
 	for _, want := range []string{
-		"modelled   CursorFormed, ", "asked      ", "VerdictExact", "ResumptionRules: R5_", "impl/session: ",
-		"broken by  ", "the model: ahead-accepted", "the TLA+ modules: announced-clamp",
+		" modelled CursorFormed, ", " asked ", "VerdictExact", "ResumptionRules: R5_", " impl/session: ",
+		" broken by the code: ", "; the model: ahead-accepted, ", "; the TLA+ modules: ", " window-evicted-is-good",
 	} {
-		if !strings.Contains(out.String(), want) {
+		if !strings.Contains(words, want) {
 			t.Errorf("lacks %q:\n%s", want, &out)
 		}
+	}
+	many := evidence.Rule{ID: "R5", Mutants: []evidence.Named{{Where: "code", Names: strings.Fields(strings.Repeat("x ", readable+1))}}}
+	if got := shown(many).Items; len(got) != 1 || !strings.Contains(got[0], "the code: 13 of them (`go run ./impl/cmd/reattach rules --id R5` names them)") {
+		t.Errorf("too many for a page: %q", got)
 	}
 	if got := len(known()); got != len(spec.Rules()) {
 		t.Errorf("evidence for %d rules, want %d", got, len(spec.Rules()))

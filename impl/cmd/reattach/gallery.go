@@ -29,7 +29,7 @@ var exhibits = []exhibit{
 			"that nobody reads, or to two at once. If it is refused instead, a dead connection locks its own client out."},
 	{"token-before-apply", "stream",
 		"The commonest way to write a client: remember the id, then handle the event. A crash between the two loses the event without a " +
-			"trace, because the next resumption asks for what follows it. Token and effect belong into one transaction."},
+			"trace, because the next resumption asks for what follows it. Token and effect belong in one transaction."},
 	{"proof-skipped", "hostile",
 		"A status says that a server answered, not that it understood. One that ignores cursors answers 200 too. So what the answer " +
 			"announces, session and position, is compared with what was sent before a single event is used."},

@@ -53,7 +53,7 @@ func printRule(w io.Writer, r spec.Rule, e evidence.Rule) {
 		{"where", r.Where},
 		{"rows", strings.Join(rows, " ")},
 	}
-	for _, line := range append(lines, proofs(e, func(name string) string { return name })...) {
+	for _, line := range append(lines, proofs(e, func(name string) string { return name }, 0)...) {
 		if line.text != "" {
 			fmt.Fprint(w, wrapped(fmt.Sprintf("  %-11s", line.label), line.text))
 		}

@@ -30,9 +30,13 @@ var kinds = map[string]string{"code": "the code", "model": "the model", "spec": 
 // proof is one line about what stands behind a rule.
 type proof struct{ label, text string }
 
-// proofs tells what stands behind a rule. quote marks what is a name.
-func proofs(r evidence.Rule, quote func(string) string) (lines []proof) {
+// proofs tells what stands behind a rule. quote marks what is a name; of more
+// than most names in one place only the number is told, if most is not 0.
+func proofs(r evidence.Rule, quote func(string) string, most int) (lines []proof) {
 	list := func(names []string) string {
+		if most > 0 && len(names) > most {
+			return fmt.Sprintf("%d of them", len(names))
+		}
 		quoted := make([]string, len(names))
 		for i, name := range names {
 			quoted[i] = quote(name)
@@ -60,6 +64,10 @@ func proofs(r evidence.Rule, quote func(string) string) (lines []proof) {
 	return lines
 }
 
+// readable is how many names in one place a page shows: a rule has up to forty
+// mutants of one kind, and nobody reads that.
+const readable = 12
+
 // shown returns the evidence as a page shows it.
 func shown(r evidence.Rule) render.Evidence {
 	e := render.Evidence{Formulas: evidence.Count(r.Formulas), Tests: evidence.Count(r.Tests), Mutants: evidence.Count(r.Mutants)}
@@ -70,8 +78,12 @@ func shown(r evidence.Rule) render.Evidence {
 		"tested":    "Tested, beside its rows, in ",
 		"broken by": "Broken by mutants of ",
 	}
-	for _, p := range proofs(r, func(name string) string { return "`" + name + "`" }) {
-		e.Items = append(e.Items, intro[p.label]+p.text)
+	for _, p := range proofs(r, func(name string) string { return "`" + name + "`" }, readable) {
+		text := intro[p.label] + p.text
+		if strings.Contains(text, " of them") {
+			text += " (`go run ./impl/cmd/reattach rules --id " + r.ID + "` names them)"
+		}
+		e.Items = append(e.Items, text)
 	}
 	return e
 }
