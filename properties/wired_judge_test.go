@@ -46,6 +46,7 @@ func TestWiredBooksNotice(t *testing.T) {
 			r.outcomes[first.Stream] = append(r.outcomes[first.Stream], r.outcomes[first.Stream][0])
 		}, "2 outcomes"},
 		{"a call has no outcome", func(r *wiredRun) { delete(r.outcomes, first.Stream) }, "2 calls and 1 outcomes"},
+		{"an unknown outcome is forgotten", func(r *wiredRun) { r.forgotten = append(r.forgotten, first.Stream) }, "does not know"},
 		{"a call never ends", func(r *wiredRun) { delete(r.calls, "c0.1") }, "1 of 2 calls"},
 		{"a call runs twice", func(r *wiredRun) { r.executed["c0.0"]++ }, "ran 2 times"},
 		{"a call that ran is said not to have run", func(r *wiredRun) { r.calls["c0.0"] = wiredResult{first.Stream, "not run"} }, "said not to have run"},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -71,15 +72,17 @@ type wiredRun struct {
 	client *streamhttp.Client
 	server *wiredServer
 
-	mu       sync.Mutex
-	traces   []*bytes.Buffer
-	emitted  map[string]string // event id -> the text that a handler emitted
-	answered map[string]string // event id -> the result
-	executed map[string]int    // label -> how often its handler ran
-	applied  []client.Event    // by the client's store, in order
-	outcomes map[client.StreamID][]client.Outcome
-	calls    map[string]wiredResult // by label
-	states   []client.StateChange
+	mu        sync.Mutex
+	traces    []*bytes.Buffer
+	emitted   map[string]string // event id -> the text that a handler emitted
+	answered  map[string]string // event id -> the result
+	executed  map[string]int    // label -> how often its handler ran
+	applied   []client.Event    // by the client's store, in order
+	outcomes  map[client.StreamID][]client.Outcome
+	calls     map[string]wiredResult // by label
+	states    []client.StateChange
+	resolved  map[client.StreamID]bool // unknown outcomes that a caller decided about
+	forgotten []client.StreamID        // unknown outcomes that the record does not know
 }
 
 // A wiredResult is what a caller was told in the end.
@@ -187,6 +190,7 @@ func (r *wiredRun) run() (err error) {
 		r.net.backend = newWiredPipe
 	}
 	r.emitted, r.answered, r.executed = map[string]string{}, map[string]string{}, map[string]int{}
+	r.resolved = map[client.StreamID]bool{}
 	r.outcomes, r.calls = map[client.StreamID][]client.Outcome{}, map[string]wiredResult{}
 	if r.server, err = r.serve(); err != nil {
 		return err
@@ -294,6 +298,9 @@ func (r *wiredRun) call(ctx context.Context, opening chan struct{}, label string
 		case spec.Open:
 		case spec.Quarantined:
 			for _, u := range r.client.Driver().Unknowns() {
+				r.mu.Lock()
+				r.resolved[u.Stream] = true
+				r.mu.Unlock()
 				r.client.Driver().Resolve(ctx, u.Stream, client.GaveUp)
 			}
 		default:
@@ -317,6 +324,7 @@ func (r *wiredRun) settle(ctx context.Context, answer json.RawMessage, err error
 		case errors.As(err, &failed):
 			return client.StreamID{}, "failed"
 		case errors.As(err, &unknown):
+			r.expectUnknown(unknown.Stream)
 			return unknown.Stream, "unknown"
 		case errors.As(err, &notRun):
 			return notRun.Stream, "not run"
@@ -333,6 +341,17 @@ func (r *wiredRun) settle(ctx context.Context, answer json.RawMessage, err error
 			r.client.Driver().Abandon(ctx)
 		}
 		answer, err = r.client.Await(ctx, pending.Stream)
+	}
+}
+
+// expectUnknown notes an unknown outcome that stands in no record, although
+// nobody has decided about it (R23).
+func (r *wiredRun) expectUnknown(id client.StreamID) {
+	unknowns := r.client.Driver().Unknowns()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.resolved[id] && !slices.ContainsFunc(unknowns, func(u client.Unknown) bool { return u.Stream == id }) {
+		r.forgotten = append(r.forgotten, id)
 	}
 }
 

@@ -98,6 +98,9 @@ func (r *wiredRun) judgeCalls() error {
 	if len(r.calls) != made {
 		return fmt.Errorf("%d of %d calls came to an end", len(r.calls), made)
 	}
+	if len(r.forgotten) > 0 {
+		return fmt.Errorf("the record does not know that the outcomes of %v are unknown", r.forgotten)
+	}
 	ends := 0
 	for id, all := range r.outcomes {
 		if len(all) != 1 {
