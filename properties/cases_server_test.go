@@ -132,6 +132,25 @@ func TestCase11CursorMatrix(t *testing.T) {
 	same(t, "and one at the floor", p.attach(ids[1]).read(4), span("e", 3, 6))
 }
 
+// The same where the deployment chose that a miss ends the session: 404 with
+// the reason, and the session is gone; by default it lives (the case above).
+func TestMissThatEndsTheSession(t *testing.T) {
+	o := windowOf(4)
+	o.MissEndsSession = true
+	s := newStage(t, o)
+	p := s.open()
+	_, m := s.call(p)
+	ids := emit(t, m.Stream, "e", 1, 6)
+
+	p.attach("nonsense").refused(spec.ReasonCursorMalformed) // a fault, not a miss
+	same(t, "the session still serves a good cursor", p.attach(ids[3]).read(2), span("e", 5, 6))
+	r := p.attach(ids[0])
+	if body := r.all(); r.status != 404 || !strings.Contains(body, string(spec.ReasonCursorEvicted)) {
+		t.Errorf("a miss: %d %s, want 404 with cursor_evicted", r.status, body)
+	}
+	p.attach(ids[3]).refused(spec.ReasonSessionTerminated)
+}
+
 // Ahead: a cursor beyond the head must not lie in wait for the events to come.
 func TestCase13Ahead(t *testing.T) {
 	s := newStage(t, streamhttp.Options{})

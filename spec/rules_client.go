@@ -95,7 +95,7 @@ var clientRules = []Rule{
 		Text: "Within a session a client uses no request id twice, across restarts too. A late or repeated response is dropped and counted, and " +
 			"never matched to another call.",
 		Source: "MCP 2025-11-25, base protocol: requests",
-		Holds:  Without + "the count of late and repeated responses; request ids continue across restarts",
+		Holds:  Without + "a count by kind: request ids continue across restarts, late and repeated responses are dropped and counted together (Client.Dropped)",
 		Where:  "client.Record in impl/client keeps the next id",
 	},
 	{

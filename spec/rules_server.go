@@ -137,7 +137,7 @@ var serverRules = []Rule{
 		Text: "A quiet view carries a comment every 15 s and announces the interval (Reattach-Keepalive); writes have deadlines, and dead views are found. " +
 			"A client of ours that waited to read for three intervals and received no byte treats that as an interruption.",
 		Source: sourceSSE + " (comments against idle proxies); field observation: balancers that drop connections idle for 60 s",
-		Holds:  Without + "the client's watch: the server sends its comments and announces them",
+		Holds:  Without + "the other forms of a dead line: the client watches where the interval is announced, the server's writes have deadlines",
 		Where:  "impl/streamhttp",
 	},
 	{
@@ -145,6 +145,6 @@ var serverRules = []Rule{
 		Text: "Requests from the server to its client (sampling, elicitation, roots) that are open when the session ends get a typed unknown outcome " +
 			"at the server.",
 		Source: "the mirror of R23: MCP 2025-11-25, client features",
-		Holds:  NotYet,
+		Holds:  NotYet + ": Stream.Request of impl/streamhttp ends with ErrOutcomeUnknown, but nothing checks it against the rule",
 	},
 }

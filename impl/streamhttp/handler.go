@@ -132,7 +132,7 @@ func (h *Handler) resume(w http.ResponseWriter, r *http.Request, subject string)
 	})
 	switch {
 	case err != nil:
-		return h.refused(err)
+		return h.missed(s, h.refused(err))
 	case v == nil: // complete: nothing was missed, nothing will come
 		if older != nil {
 			older.supersede()
@@ -144,6 +144,15 @@ func (h *Handler) resume(w http.ResponseWriter, r *http.Request, subject string)
 	}
 	v.serve(r, older)
 	return nil
+}
+
+// missed makes of a cursor miss what the options want of one. Whatever else was
+// refused stays as it is, the session's end too.
+func (h *Handler) missed(s *Session, r *Refusal) *Refusal {
+	if h.opts.MissEndsSession && r.Status == http.StatusConflict && s.core.Terminate() == nil {
+		r.Status = http.StatusNotFound
+	}
+	return r
 }
 
 // terminate answers a DELETE.

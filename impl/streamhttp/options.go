@@ -34,6 +34,11 @@ type Options struct {
 	// "*" is any.
 	Origins []string
 
+	// MissEndsSession answers a cursor that is refused with 404 instead of 409,
+	// and ends the session: for clients of others that know no way out of a
+	// 409, and begin anew after a 404. The reason in the body stays (R5).
+	MissEndsSession bool
+
 	MessageBytes int64         // largest body of a POST; 0 = spec.DefaultMessageBytes
 	ReadBudget   time.Duration // time in which a body must arrive; 0 = spec.DefaultWriteBudget
 	WriteBudget  time.Duration // time in which a piece of 64 KiB must be accepted (R9); 0 = spec.DefaultWriteBudget
