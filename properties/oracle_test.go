@@ -125,7 +125,7 @@ func TestServerSketch(t *testing.T) {
 
 			delivered, ok := sketch.resume(strings.Replace(c.cursor, "x:", "another:", 1))
 			want := fmt.Sprint(ok, " ", delivered)
-			got := ours(t, p, stream, c.cursor)
+			got := ours(t, p, stream, c.cursor, len(delivered))
 			if c.differs == "" && got != want {
 				t.Errorf("ours: %s, the sketch: %s, and no row of the contract says why", got, want)
 			}
@@ -136,9 +136,10 @@ func TestServerSketch(t *testing.T) {
 	}
 }
 
-// ours presents the cursor to the server of ours; what comes before the next
-// event, which is emitted here, is what was delivered.
-func ours(t *testing.T, p *peer, stream *streamhttp.Stream, cursor string) string {
+// ours presents the cursor to the server of ours. What comes before the next
+// event, which is emitted here, is what was delivered; it is emitted when as
+// many have come as are due, for it pushes the oldest one out of a full window.
+func ours(t *testing.T, p *peer, stream *streamhttp.Stream, cursor string, due int) string {
 	t.Helper()
 	var cursors []string
 	tag := p.server.Tag()
@@ -156,8 +157,11 @@ func ours(t *testing.T, p *peer, stream *streamhttp.Stream, cursor string) strin
 	if r.status != http.StatusOK {
 		return fmt.Sprint(false, " ", []string(nil))
 	}
-	emit(t, stream, "mark", 0, 0)
 	var delivered []string
+	if due > 0 {
+		delivered = r.read(due)
+	}
+	emit(t, stream, "mark", 0, 0)
 	for {
 		_, text, err := r.delivery()
 		if err != nil {
