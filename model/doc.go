@@ -13,6 +13,8 @@
 //     lockstep with an implementation;
 //   - [Client]: the client's side, likewise.
 //
+// [AcceptTrace] replays on [Session] what a real server's sessions did.
+//
 // The model keeps the sets of events ever issued and ever evicted where an
 // implementation keeps a ring, and recomputes everything from them.
 //

@@ -7,6 +7,9 @@
 //	lockstep_*_test.go  implementation and model side by side on long random interleavings
 //	cases_*_test.go     faults from practice, each with its right result (TestCaseNN…)
 //	oracle_*_test.go    two published sketches of the contract, branch by branch
+//	wired_*_test.go     the real client and server over a faulty network in virtual time
+//	linear_*_test.go    what several ask of one session at once has an order (porcupine)
+//	trace*_test.go      what real sessions did is what the model, and TLC, allow
 //	sdk_*_test.go       real input that we did not write: the official Go SDK's client
 //	coverage_test.go    no row, rule, verdict or reason is without a test that meets it
 //	adding_test.go      docs/adding-a-transition.md, walked
