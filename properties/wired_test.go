@@ -280,15 +280,14 @@ func TestWiredStories(t *testing.T) {
 func TestWiredRandom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		plan := rapid.Custom(func(t *rapid.T) wiredPlan { return drawWiredPlan(drawn(t)) }).Draw(t, "plan")
-		rapid.SyncTest(t, func(t *rapid.T) {
-			r := &wiredRun{plan: plan, hits: hits{}}
-			err := r.run()
-			if err == nil {
-				err = r.judge()
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		})
+		r := &wiredRun{plan: plan, hits: hits{}}
+		var err error
+		rapid.SyncTest(t, func(*rapid.T) { err = r.run() }) // and every handler has returned
+		if err == nil {
+			err = r.judge()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	})
 }
