@@ -27,7 +27,7 @@ import (
 // An accepted view says first whose it is and where it begins: in its headers,
 // in a comment and, where the client knows what to make of it and the stream
 // goes on, in an event without payload (R8).
-func TestWiredHeadOfAView(t *testing.T) {
+func TestStoryHeadOfAView(t *testing.T) {
 	s := newStage(t, streamhttp.Options{})
 	p := s.open()
 	r, m := s.call(p)
@@ -78,7 +78,7 @@ func TestWiredHeadOfAView(t *testing.T) {
 
 // Clients of revisions before 2025-11-25 would take an event without payload
 // for a broken message (R8).
-func TestWiredOlderRevisionIsNotPrimed(t *testing.T) {
+func TestStoryOlderRevisionIsNotPrimed(t *testing.T) {
 	server := serveApp(t, func(ctx context.Context, m *streamhttp.Message) {
 		if m.Method == "initialize" {
 			m.Stream.Answer(map[string]any{"protocolVersion": "2025-06-18"})
@@ -95,7 +95,7 @@ func TestWiredOlderRevisionIsNotPrimed(t *testing.T) {
 }
 
 // Who has everything of a finished stream is told so, by whom and where.
-func TestWiredCompleteSaysWhose(t *testing.T) {
+func TestStoryCompleteSaysWhose(t *testing.T) {
 	s := newStage(t, streamhttp.Options{})
 	p := s.open()
 	r, m := s.call(p)
@@ -117,7 +117,7 @@ func TestWiredCompleteSaysWhose(t *testing.T) {
 // A view that the server ends between two events ends cleanly and says when to
 // come back; one that is superseded is cut, so that it cannot be taken for an
 // end (R9, R10, R24).
-func TestWiredEndsOfViews(t *testing.T) {
+func TestStoryEndsOfViews(t *testing.T) {
 	s := newStage(t, streamhttp.Options{})
 	p := s.open()
 	r, m := s.call(p)
@@ -142,7 +142,7 @@ func TestWiredEndsOfViews(t *testing.T) {
 
 // A reader that falls out of the window is cut between two events, is told why,
 // and gets a refusal when it comes back (R9, R5).
-func TestWiredOvertakenReader(t *testing.T) {
+func TestStoryOvertakenReader(t *testing.T) {
 	s := newStage(t, windowOf(2))
 	p := s.open()
 	r, m := s.call(p)
@@ -162,7 +162,7 @@ func TestWiredOvertakenReader(t *testing.T) {
 }
 
 // A quiet view is not a silent one (R15).
-func TestWiredQuietViewSpeaks(t *testing.T) {
+func TestStoryQuietViewSpeaks(t *testing.T) {
 	s := newStage(t, streamhttp.Options{KeepAlive: 20 * time.Millisecond})
 	p := s.open()
 	r, m := s.call(p)
@@ -236,7 +236,7 @@ func (s *stage) awaitTimes(what spec.Trigger, times int) {
 // A dropped connection does not end the work of a call; that nobody comes back
 // for its detach budget does, and who comes later is told that the outcome is
 // unknown (R9b).
-func TestWiredDropIsNotCancel(t *testing.T) {
+func TestStoryDropIsNotCancel(t *testing.T) {
 	clock := &jumpingClock{}
 	s, ended := newWatchedStage(t, streamhttp.Options{Session: session.Options{Now: clock.now, WindowAge: time.Hour, SessionBudget: time.Hour}})
 	p := s.open()
@@ -278,7 +278,7 @@ func TestWiredDropIsNotCancel(t *testing.T) {
 
 // What keeps a session alive: an open request, a view, a running call. Emitting
 // does not, and a session that nothing keeps alive expires (R9b).
-func TestWiredLifeOfASession(t *testing.T) {
+func TestStoryLifeOfASession(t *testing.T) {
 	clock := &jumpingClock{}
 	s := newStage(t, streamhttp.Options{Session: session.Options{Now: clock.now, WindowAge: time.Hour, DetachBudget: 3 * time.Hour}})
 	view, call, emitting := s.open(), s.open(), s.open()
@@ -304,7 +304,7 @@ func TestWiredLifeOfASession(t *testing.T) {
 
 // What would open a session by the way does not: a cursor with initialize, a
 // session id that nobody has (R6). A message with a cursor is not carried out.
-func TestWiredNothingOpensByTheWay(t *testing.T) {
+func TestStoryNothingOpensByTheWay(t *testing.T) {
 	s := newStage(t, streamhttp.Options{})
 	p := s.open()
 	_, m := s.call(p)
@@ -321,7 +321,7 @@ func TestWiredNothingOpensByTheWay(t *testing.T) {
 }
 
 // A client that is gone before its session opens leaves none behind.
-func TestWiredClientGoneWhileOpening(t *testing.T) {
+func TestStoryClientGoneWhileOpening(t *testing.T) {
 	opening, go_on := make(chan struct{}), make(chan struct{})
 	h, err := streamhttp.NewHandler(func(ctx context.Context, m *streamhttp.Message) {
 		close(opening)
@@ -357,7 +357,7 @@ func TestWiredClientGoneWhileOpening(t *testing.T) {
 }
 
 // A refusal says what is known, and one that may pass says when to come back.
-func TestWiredRefusalsSayEnough(t *testing.T) {
+func TestStoryRefusalsSayEnough(t *testing.T) {
 	o := windowOf(2)
 	o.Session.Sessions = 1
 	o.RetryAfter = 7 * time.Second
@@ -399,7 +399,7 @@ func TestWiredRefusalsSayEnough(t *testing.T) {
 
 // Session ids differ everywhere, not only at their end: they are secrets of at
 // least 128 bits.
-func TestWiredSessionIDsAreLong(t *testing.T) {
+func TestStorySessionIDsHaveEnoughBits(t *testing.T) {
 	s := newStage(t, streamhttp.Options{})
 	var seen []map[byte]bool
 	for range 24 {
@@ -421,9 +421,33 @@ func TestWiredSessionIDsAreLong(t *testing.T) {
 	}
 }
 
+// The decision asks for the session first, also where the table would refuse
+// anyway: whatever else is wrong with a cursor is nobody's business after its
+// end (R6).
+func TestStorySessionIsAskedForFirst(t *testing.T) {
+	c := session.NewCore(session.DefaultConfig())
+	for _, cursors := range [][]string{nil, {""}, {"rubbish"}, {"one", "two"}} {
+		if d := session.Decide(session.Request{Cursors: cursors}, c); d.Reason != spec.ReasonSessionUnknown {
+			t.Errorf("%q of a session that never was: %v", cursors, d.Reason)
+		}
+	}
+	if err := c.Initialize(session.SessionID{1}, nil, false, false); err != nil {
+		t.Fatal(err)
+	}
+	if d := session.Decide(session.Request{Cursors: []string{"one", "two"}}, c); d.Reason != spec.ReasonCursorMalformed {
+		t.Errorf("two cursors of a live session: %v", d.Reason)
+	}
+	if err := c.Terminate(); err != nil {
+		t.Fatal(err)
+	}
+	if d := session.Decide(session.Request{Cursors: []string{"one", "two"}}, c); d.Reason != spec.ReasonSessionTerminated {
+		t.Errorf("two cursors of a session that is over: %v", d.Reason)
+	}
+}
+
 // Another subject sees what everybody sees of a session that never was, also
 // after its end (R13).
-func TestWiredAnotherSubject(t *testing.T) {
+func TestStoryAnotherSubject(t *testing.T) {
 	s := newStage(t, streamhttp.Options{Subject: func(r *http.Request) (string, error) { return r.Header.Get("Authorization"), nil }})
 	p := s.open()
 	_, m := s.call(p)
@@ -446,7 +470,7 @@ func TestWiredAnotherSubject(t *testing.T) {
 
 // The client never carries session and cursor to where it is sent: it knows
 // one origin (R25).
-func TestWiredRedirectIsARefusal(t *testing.T) {
+func TestStoryRedirectIsARefusal(t *testing.T) {
 	var elsewhere atomic.Int32
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
 	defer other.Close()
@@ -468,7 +492,7 @@ func TestWiredRedirectIsARefusal(t *testing.T) {
 
 // What a final refusal of a resumption means: the epoch is over, and it is not
 // asked again. What may pass is asked again, at the same cursor (R22, R26).
-func TestWiredRefusedResumption(t *testing.T) {
+func TestStoryRefusedResumption(t *testing.T) {
 	for status, final := range map[int]bool{400: true, 403: true, 404: true, 409: true, 410: true, 408: false, 425: false, 429: false, 500: false, 503: false} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			s := newScripted(t)
@@ -512,7 +536,7 @@ func (l *appliedLog) whyAbandoned() spec.Reason {
 }
 
 // Two session ids are none, and none is not the same one (R21).
-func TestWiredWhoseAnswer(t *testing.T) {
+func TestStoryWhoseAnswer(t *testing.T) {
 	for name, header := range map[string]func(http.Header, string){
 		"none":    func(h http.Header, id string) { h.Del("Mcp-Session-Id") },
 		"two":     func(h http.Header, id string) { h.Add("Mcp-Session-Id", "another") },
@@ -540,7 +564,7 @@ func TestWiredWhoseAnswer(t *testing.T) {
 
 // A response to somebody else's request does not answer a call; control
 // messages, comments and positions are no deliveries (R29, R8).
-func TestWiredWhatIsNoAnswer(t *testing.T) {
+func TestStoryWhatIsNoAnswer(t *testing.T) {
 	s := newScripted(t)
 	s.onPost = func(w http.ResponseWriter, n int, id json.RawMessage) {
 		view(w, s.session, s.id(0))
@@ -560,7 +584,7 @@ func TestWiredWhatIsNoAnswer(t *testing.T) {
 
 // A call whose POST broke is an unknown outcome: it is neither sent again nor
 // forgotten, and the next epoch waits for a decision, after a restart too (R23).
-func TestWiredUnknownOutcome(t *testing.T) {
+func TestStoryUnknownOutcome(t *testing.T) {
 	s := newScripted(t)
 	s.onPost = func(w http.ResponseWriter, n int, id json.RawMessage) { panic(http.ErrAbortHandler) }
 	store := client.NewMemoryStore(client.Record{})
@@ -637,7 +661,7 @@ func (o *orderedStore) Commit(ctx context.Context, ch client.Change, events []cl
 	return o.Store.Commit(ctx, ch, events)
 }
 
-func TestWiredDeleteComesAfterTheFence(t *testing.T) {
+func TestStoryDeleteComesAfterTheFence(t *testing.T) {
 	s := newScripted(t)
 	s.begins(1)
 	s.onResume = func(w http.ResponseWriter, n int, cursor string) { w.WriteHeader(http.StatusConflict) }

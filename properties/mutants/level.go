@@ -37,26 +37,27 @@ const (
 var (
 	serverRows     = suite{properties, `^Test(EveryServerRow|ServerRowsAmidTraffic)`}
 	clientRows     = suite{properties, `^TestEveryClientRow`}
-	graphs         = suite{properties, `^TestGraph`}
+	serverGraphs   = suite{properties, `^TestGraph(Window|HostileClient)`}
+	clientGraphs   = suite{properties, `^TestGraph(Resumption|HostileServer|Client)`}
 	serverLockstep = suite{properties, `^TestServerLockstep`}
 	clientLockstep = suite{properties, `^TestClientLockstep`}
-	wiredPair      = suite{properties, `^Test(Case[0-9]+|ServerSketch|ClientSketch|Official|Wired)`}
+	wiredPair      = suite{properties, `^Test(Case[0-9]+|ServerSketch|ClientSketch|Official|Story|Wired)`}
 	wiredHTTP      = suite{streamhttp, `.`}
 )
 
-// skipped are tests of the tests themselves: that a planted fault is noticed
-// says nothing of the code.
-const skipped = `Notices$`
+// skipped are tests of the tests and of the model, which say nothing of the
+// code, and those that only do more of what others do.
+const skipped = `(Notice|Notices|Noticed|CanBeRefused|PlantedFaults|ModelMutants|WindowModel|WindowLarge|LockstepLong)$`
 
 // seenBy says which suites can notice that a package is wrong, beside its own
 // tests: running the others would only take time.
 var seenBy = map[string]map[Level][]suite{
 	"spec": {
-		Rows: {serverRows, clientRows}, Graph: {graphs}, Lockstep: {serverLockstep, clientLockstep}, Wired: {wiredPair, wiredHTTP},
+		Rows: {serverRows, clientRows}, Graph: {serverGraphs, clientGraphs}, Lockstep: {serverLockstep, clientLockstep}, Wired: {wiredPair},
 	},
-	"impl/window":     {Graph: {graphs}, Lockstep: {serverLockstep}, Wired: {wiredPair}},
-	"impl/session":    {Rows: {serverRows}, Graph: {graphs}, Lockstep: {serverLockstep}, Wired: {wiredPair, wiredHTTP}},
-	"impl/client":     {Rows: {clientRows}, Graph: {graphs}, Lockstep: {clientLockstep}, Wired: {wiredPair}},
+	"impl/window":     {Graph: {serverGraphs}, Lockstep: {serverLockstep}, Wired: {wiredPair}},
+	"impl/session":    {Rows: {serverRows}, Graph: {serverGraphs}, Lockstep: {serverLockstep}, Wired: {wiredPair}},
+	"impl/client":     {Rows: {clientRows}, Graph: {clientGraphs}, Lockstep: {clientLockstep}, Wired: {wiredPair}},
 	"impl/sse":        {Wired: {wiredPair, wiredHTTP}},
 	"impl/streamhttp": {Rows: {serverRows, clientRows}, Wired: {wiredPair}},
 }

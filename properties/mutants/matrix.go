@@ -157,16 +157,20 @@ func CountOf(rows []Row, kind Kind) (c Count) {
 		if kind != "" && r.Mutant.Kind != kind {
 			continue
 		}
-		c.Mutants++
-		switch n := len(r.KilledBy()); {
-		case n >= 2:
-			c.ByTwo++
-			fallthrough
-		case n == 1:
-			c.Killed++
-		}
+		c.add(len(r.KilledBy()))
 	}
 	return c
+}
+
+// add counts a mutant that so many levels noticed.
+func (c *Count) add(levels int) {
+	c.Mutants++
+	if levels > 0 {
+		c.Killed++
+	}
+	if levels > 1 {
+		c.ByTwo++
+	}
 }
 
 func (c Count) String() string {

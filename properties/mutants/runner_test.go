@@ -48,19 +48,31 @@ func TestReadingNamesTheTestThatNoticed(t *testing.T) {
 }
 
 // A page that was written is read again, and where the same levels notice the
-// tests that it names stay.
+// tests that it names stay. It says what it lacks and what survived.
 func TestPageKeepsItsTests(t *testing.T) {
-	row := func(test string, level Level) []Row {
-		return []Row{{Mutant: Mutant{Name: "a", Kind: Code, Story: "it | is"}, Verdicts: []Verdict{{Level: level, Killed: true, By: test}}}}
+	all := []Mutant{{Name: "a", Kind: Code, Story: "it is", Edits: []Edit{{File: "f"}}}, {Name: "tla/b", Kind: Spec, Story: "so", Where: "w"}}
+	note := func(p Page, test string, levels ...Level) Page {
+		r := Row{Mutant: all[0]}
+		for _, l := range levels {
+			r.Verdicts = append(r.Verdicts, Verdict{Level: l, Killed: true, By: test})
+		}
+		p.Note(r)
+		return ParsePage(p.Render(all))
 	}
-	first := Render(row("TestOne", Unit), Page{})
-	if !strings.Contains(first, "unit: TestOne") {
-		t.Fatal(first)
+	p := note(Page{}, "TestOne", Unit)
+	if p["a"] != "unit: TestOne" || len(p.Faults(all)) != 1 {
+		t.Errorf("%q, faults %v", p["a"], p.Faults(all))
 	}
-	if again := Render(row("TestTwo", Unit), ParsePage(first)); again != first {
-		t.Errorf("the page changed though the same level noticed:\n%s", again)
+	if p = note(p, "TestTwo", Unit); p["a"] != "unit: TestOne" {
+		t.Errorf("the same level noticed, and now the page says %q", p["a"])
 	}
-	if moved := Render(row("TestTwo", Wired), ParsePage(first)); !strings.Contains(moved, "wired: TestTwo") {
-		t.Errorf("another level noticed, and the page does not say so:\n%s", moved)
+	if p = note(p, "TestTwo", Unit, Wired); p["a"] != "unit: TestTwo; wired: TestTwo" || p.Count(all, Code) != (Count{1, 1, 1}) {
+		t.Errorf("another level noticed too, and the page says %q", p["a"])
+	}
+	if p = note(p, ""); p["a"] != Nobody || p.Count(all, "") != (Count{2, 0, 0}) || len(p.Faults(all)) != 2 {
+		t.Errorf("it survived, and the page says %q; %v", p["a"], p.Faults(all))
+	}
+	if faults := p.Faults(all[1:]); len(faults) != 2 {
+		t.Errorf("one that the catalogue does not have: %v", faults)
 	}
 }
