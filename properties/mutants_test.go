@@ -18,6 +18,7 @@ import (
 
 var (
 	mutantsToRun = flag.String("mutants", "sample", "which mutants TestMutantMatrix runs: sample, all (writes docs/mutants.md), or patterns of path.Match with commas between them")
+	mutantEnough = flag.Int("mutants.enough", 0, "do not ask further levels of a mutant that so many have noticed; 0: ask all")
 	mutantWorker = flag.Int("mutants.workers", runtime.NumCPU(), "mutants that TestMutantMatrix runs at a time")
 )
 
@@ -175,7 +176,7 @@ func sampleOfMutants(t *testing.T) {
 // matrix runs mutants at every level, and tells how it gets on.
 func matrix(t *testing.T, chosen []mutants.Mutant) []mutants.Row {
 	var mu sync.Mutex
-	x := mutants.Matrix{Root: root(t), Mutants: chosen, Workers: *mutantWorker, Progress: func(line string) {
+	x := mutants.Matrix{Root: root(t), Mutants: chosen, Workers: *mutantWorker, Enough: *mutantEnough, Progress: func(line string) {
 		mu.Lock()
 		defer mu.Unlock()
 		say(t, line)

@@ -56,13 +56,14 @@ type Matrix struct {
 	Root     string
 	Mutants  []Mutant
 	Workers  int               // mutants at a time
+	Enough   int               // levels that need to notice a mutant; 0: all are asked
 	Progress func(line string) // told after each mutant; must be safe for concurrent use
 }
 
 // Run tries every mutant at every level that can see it, and returns the rows
 // in the order of the mutants. The error says why there are none.
 func (x *Matrix) Run(ctx context.Context) ([]Row, error) {
-	r := &Runner{Root: x.Root}
+	r := &Runner{Root: x.Root, Enough: x.Enough}
 	began := time.Now()
 	if err := r.Measure(ctx, x.Mutants, levels, 1); err != nil { // one at a time: their times are wanted
 		return nil, err

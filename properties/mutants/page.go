@@ -2,8 +2,8 @@ package mutants
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -30,32 +30,44 @@ func ParsePage(text string) Page {
 	return p
 }
 
-// Note writes down what came of a mutant. If the levels that noticed are the
-// same as before the tests that were named stay: which of several is the first
-// to fail may differ between two runs.
+// Note writes down what came of a mutant. Where a level noticed before and
+// notices now the test that was named stays: which of several is the first to
+// fail may differ between two runs. What a level said that was not asked now
+// stays too.
 func (p Page) Note(r Row) {
+	noticed := levelsOf(p[r.Mutant.Name])
+	for _, v := range r.Verdicts {
+		switch {
+		case !v.Killed:
+			delete(noticed, v.Level)
+		case noticed[v.Level] == "":
+			noticed[v.Level] = v.By
+			if v.TimedOut {
+				noticed[v.Level] += " (timed out)"
+			}
+		}
+	}
 	var parts []string
-	for _, v := range r.KilledBy() {
-		parts = append(parts, fmt.Sprintf("%s: %s", v.Level, v.By))
+	for _, l := range slices.Concat(levels, []Level{Explorer, TLC}) {
+		if by := noticed[l]; by != "" {
+			parts = append(parts, fmt.Sprintf("%s: %s", l, by))
+		}
 	}
-	now := strings.Join(parts, "; ")
-	if now == "" {
-		now = Nobody
-	}
-	if !maps.Equal(levelsOf(p[r.Mutant.Name]), levelsOf(now)) {
-		p[r.Mutant.Name] = now
+	if p[r.Mutant.Name] = strings.Join(parts, "; "); len(parts) == 0 {
+		p[r.Mutant.Name] = Nobody
 	}
 }
 
-// levelsOf returns the levels that noticed, as a page says it.
-func levelsOf(cell string) map[string]bool {
-	levels := map[string]bool{}
+// levelsOf returns the levels that noticed, and by which test, as a page says
+// it.
+func levelsOf(cell string) map[Level]string {
+	noticed := map[Level]string{}
 	for part := range strings.SplitSeq(cell, "; ") {
-		if level, _, ok := strings.Cut(part, ":"); ok {
-			levels[level] = true
+		if level, by, ok := strings.Cut(part, ": "); ok {
+			noticed[Level(level)] = by
 		}
 	}
-	return levels
+	return noticed
 }
 
 // Count counts the mutants of one kind, or all with "", as the page tells them.

@@ -20,6 +20,9 @@ import (
 // safe for concurrent use once Measure has returned.
 type Runner struct {
 	Root string // the module's directory
+	// Enough says that a mutant which so many levels have noticed needs no
+	// others; 0: all levels are asked.
+	Enough int
 
 	mu       sync.Mutex
 	rapid    map[string]bool // packages whose tests know rapid's flags
@@ -127,8 +130,9 @@ func (r *Runner) Try(ctx context.Context, m Mutant, at []Level) (verdicts []Verd
 	if err := r.build(ctx, dir, overlay, all); err != nil {
 		return nil, fmt.Errorf("properties/mutants: mutant %s: %w", m.Name, err)
 	}
+	killed := 0
 	for _, l := range at {
-		if len(m.suites(l)) == 0 {
+		if len(m.suites(l)) == 0 || r.Enough > 0 && killed >= r.Enough {
 			continue
 		}
 		v := Verdict{Level: l, Absent: true}
@@ -145,6 +149,7 @@ func (r *Runner) Try(ctx context.Context, m Mutant, at []Level) (verdicts []Verd
 			}
 			if ran.failed != "" {
 				v.Killed, v.By, v.TimedOut = true, ran.failed, ran.timedOut
+				killed++
 				break
 			}
 		}

@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -51,25 +52,29 @@ func TestReadingNamesTheTestThatNoticed(t *testing.T) {
 // tests that it names stay. It says what it lacks and what survived.
 func TestPageKeepsItsTests(t *testing.T) {
 	all := []Mutant{{Name: "a", Kind: Code, Story: "it is", Edits: []Edit{{File: "f"}}}, {Name: "tla/b", Kind: Spec, Story: "so", Where: "w"}}
-	note := func(p Page, test string, levels ...Level) Page {
+	note := func(p Page, test string, asked []Level, noticed ...Level) Page {
 		r := Row{Mutant: all[0]}
-		for _, l := range levels {
-			r.Verdicts = append(r.Verdicts, Verdict{Level: l, Killed: true, By: test})
+		for _, l := range asked {
+			r.Verdicts = append(r.Verdicts, Verdict{Level: l, Killed: slices.Contains(noticed, l), By: test})
 		}
 		p.Note(r)
 		return ParsePage(p.Render(all))
 	}
-	p := note(Page{}, "TestOne", Unit)
+	both := []Level{Unit, Wired}
+	p := note(Page{}, "TestOne", both, Unit)
 	if p["a"] != "unit: TestOne" || len(p.Faults(all)) != 1 {
 		t.Errorf("%q, faults %v", p["a"], p.Faults(all))
 	}
-	if p = note(p, "TestTwo", Unit); p["a"] != "unit: TestOne" {
+	if p = note(p, "TestTwo", both, Unit); p["a"] != "unit: TestOne" {
 		t.Errorf("the same level noticed, and now the page says %q", p["a"])
 	}
-	if p = note(p, "TestTwo", Unit, Wired); p["a"] != "unit: TestTwo; wired: TestTwo" || p.Count(all, Code) != (Count{1, 1, 1}) {
+	if p = note(p, "TestTwo", both, Wired, Unit); p["a"] != "unit: TestOne; wired: TestTwo" || p.Count(all, Code) != (Count{1, 1, 1}) {
 		t.Errorf("another level noticed too, and the page says %q", p["a"])
 	}
-	if p = note(p, ""); p["a"] != Nobody || p.Count(all, "") != (Count{2, 0, 0}) || len(p.Faults(all)) != 2 {
+	if p = note(p, "TestThree", []Level{Unit}, Unit); p["a"] != "unit: TestOne; wired: TestTwo" {
+		t.Errorf("one level was not asked, and the page says %q", p["a"])
+	}
+	if p = note(p, "", both); p["a"] != Nobody || p.Count(all, "") != (Count{2, 0, 0}) || len(p.Faults(all)) != 2 {
 		t.Errorf("it survived, and the page says %q; %v", p["a"], p.Faults(all))
 	}
 	if faults := p.Faults(all[1:]); len(faults) != 2 {
