@@ -397,6 +397,62 @@ func TestStoryRefusalsSayEnough(t *testing.T) {
 	other.send("POST", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}`).refused(spec.ReasonDraining)
 }
 
+// The caps hold to the one: for the server, and for one subject (R3).
+func TestStoryCapsOnSessions(t *testing.T) {
+	s := newStage(t, streamhttp.Options{
+		Session: session.Options{Sessions: 2, SubjectSessions: 1},
+		Subject: func(r *http.Request) (string, error) { return r.Header.Get("Authorization"), nil },
+	})
+	const initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`
+	for _, try := range []struct {
+		subject string
+		fits    bool
+	}{{"one", true}, {"one", false}, {"two", true}, {"three", false}} {
+		p := &peer{t: t, url: s.server.URL}
+		r := p.send("POST", initialize, "Authorization", try.subject)
+		switch {
+		case !try.fits:
+			r.refused(spec.ReasonTooManySessions)
+		case r.status != http.StatusOK:
+			t.Errorf("a session of %s: %d %s", try.subject, r.status, r.all())
+		}
+	}
+	if n := s.handler.Stats().Sessions; n != 2 {
+		t.Errorf("%d sessions", n)
+	}
+}
+
+// A bare writer is all that a middleware lets through: no deadlines.
+type bareWriter struct{ w http.ResponseWriter }
+
+func (b bareWriter) Header() http.Header         { return b.w.Header() }
+func (b bareWriter) Write(p []byte) (int, error) { return b.w.Write(p) }
+func (b bareWriter) WriteHeader(status int)      { b.w.WriteHeader(status) }
+func (b bareWriter) Flush()                      { b.w.(http.Flusher).Flush() }
+
+// A superseded view is cut also where no deadline can be set: its response
+// must not look as if it had come to its end (R10, R24).
+func TestStorySupersededBehindMiddleware(t *testing.T) {
+	s := newStage(t, streamhttp.Options{})
+	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.handler.ServeHTTP(bareWriter{w}, r)
+	}))
+	defer behind.Close()
+	defer behind.CloseClientConnections()
+	defer s.handler.Close()
+	p := s.open()
+	p.url = behind.URL
+	older, m := s.call(p)
+	emit(t, m.Stream, "e", 1, 1)
+	older.read(1)
+	newer := p.attach(spec.PositionZero(p.server.Tag(), 1).String())
+	if _, _, err := older.delivery(); err == nil || err == io.EOF {
+		t.Errorf("the superseded view ended with %v", err)
+	}
+	answer(t, m.Stream, "done")
+	same(t, "the newer view", newer.rest(), []string{"e1", "done"})
+}
+
 // Session ids differ everywhere, not only at their end: they are secrets of at
 // least 128 bits.
 func TestStorySessionIDsHaveEnoughBits(t *testing.T) {

@@ -47,7 +47,7 @@ var serverMutants = []Mutant{
 	edit("http-initialize-with-cursor", "R6", "an initialize with a cursor is an initialize",
 		postGo, `if named || resuming {`, `if named {`),
 	edit("http-initialize-names-a-session", "R6", "who names a session that is gone gets another",
-		postGo, `if named || resuming {`, `if resuming {`),
+		postGo, `if named || resuming {`, `if (named || resuming) && resuming {`),
 	edit("http-id-for-nobody", "R6", "a client that is gone still wants its session",
 		postGo, `if !opened || r.Context().Err() != nil {`, `if !opened {`),
 	edit("http-no-retry-after", "R12", "the client knows how long to wait",
@@ -75,8 +75,9 @@ var transportMutants = []Mutant{
 		eventsGo, "\t\tcancel(ErrSilent)\n", ""),
 	edit("transport-two-ids-are-one", "R21", "of two session ids the first counts",
 		transportGo, `if id, ok := one(h, HeaderSessionID); ok && isSessionID(id) {`, `if id := h.Get(HeaderSessionID); isSessionID(id) {`),
-	edit("transport-reads-without-bound", "R3", "a server sends what is good for us",
-		transportGo, `io.LimitReader(body, int64(t.opts.MaxEvent)+1)`, `body`),
+	edits("transport-reads-without-bound", "R3", "a server sends what is good for us",
+		Edit{transportGo, `io.LimitReader(body, int64(t.opts.MaxEvent)+1)`, `body`},
+		Edit{transportGo, `if len(text) > t.opts.MaxEvent {`, `if len(text) < 0 {`}),
 }
 
 var framingMutants = []Mutant{
