@@ -6,6 +6,8 @@
 //	graph_*_test.go     every edge and every refusal of the graphs that TLC found, on model and core
 //	lockstep_*_test.go  implementation and model side by side on long random interleavings
 //	cases_*_test.go     faults from practice, each with its right result (TestCaseNN…)
+//	story_*_test.go     what the wire must show, each a mutant that would tell it otherwise
+//	mutants_test.go     known ways to get this wrong, planted and noticed (docs/mutants.md)
 //	oracle_*_test.go    two published sketches of the contract, branch by branch
 //	wired_*_test.go     the real client and server over a faulty network in virtual time
 //	linear_*_test.go    what several ask of one session at once has an order (porcupine)

@@ -110,6 +110,35 @@ func TestACrashLeavesTheRecordBeforeOrAfter(t *testing.T) {
 	}
 }
 
+// What Load returns lasts, also where the writer died before it had synced the
+// directory: the client builds upon it at once.
+func TestWhatIsReadSurvivesACrash(t *testing.T) {
+	ctx := context.Background()
+	d := newDisk()
+	s := &FileStore{path: "dir/record", files: d}
+	mustCommit(t, s, history()[0])
+	d.liesInDirs = true
+	want := mustCommit(t, s, history()[1])
+	d.liesInDirs = false
+	reverted := 0
+	for left := range d.crashes {
+		if got, err := (&FileStore{path: "dir/record", files: left}).Load(ctx); err != nil || !cmp.Equal(got, want) {
+			reverted++
+		}
+	}
+	if reverted == 0 {
+		t.Fatal("the writer's crash loses nothing: the test shows nothing")
+	}
+	if got, err := (&FileStore{path: "dir/record", files: d}).Load(ctx); err != nil || !cmp.Equal(got, want) {
+		t.Fatalf("read: %+v, %v", got, err)
+	}
+	for left := range d.crashes {
+		if got, err := (&FileStore{path: "dir/record", files: left}).Load(ctx); err != nil || !cmp.Equal(got, want) {
+			t.Fatalf("read again after a crash: %+v, %v; want %+v", got, err, want)
+		}
+	}
+}
+
 // The negative side: the enumeration finds a store that does not sync.
 func TestTheEnumerationFindsWhatWasNotSynced(t *testing.T) {
 	ctx := context.Background()

@@ -14,7 +14,7 @@ var recordMutants = []Mutant{
 	edit("record-commit-in-another-epoch", "R22 R30", "the record is open, so the event may be applied",
 		changeGo, `if r.Epoch != ch.Epoch || r.State != RecordOpen {`, `if r.State != RecordOpen {`),
 	edit("record-token-not-compared", "R30", "whoever writes last is right",
-		changeGo, `if have.LastEventID != ch.Before {`, `if ch.Before == "-" {`),
+		changeGo, `if have.LastEventID != ch.Before {`, `if have.LastEventID == "-" {`),
 	edit("record-fence-keeps-the-state", "R22", "the fence need not be durable",
 		changeGo, "r.State = RecordFenced", "r.State = RecordOpen"),
 	edit("record-fence-forgets-calls", "R23", "what the fence cuts off is over",

@@ -185,6 +185,9 @@ func (r *Runner) build(ctx context.Context, dir, overlay string, suites []suite)
 			packages = append(packages, p)
 		}
 	}
+	if len(packages) == 0 {
+		return nil // mutants of the model or the modules only
+	}
 	cmd := exec.CommandContext(ctx, "go", append(args, packages...)...)
 	cmd.Dir = r.Root
 	out, err := cmd.CombinedOutput()
