@@ -38,6 +38,18 @@ const (
 	ReasonStoreUnavailable Reason = "store_unavailable"
 )
 
+// Reasons with which a ledger refuses a keyed call (R28). They travel in a
+// JSON-RPC error of their own and have no status: the POST itself was served.
+const (
+	ReasonKeySealed         Reason = "key_sealed"         // known as not executed
+	ReasonKeyReused         Reason = "key_reused"         // the key of other arguments
+	ReasonKeyUnknown        Reason = "key_unknown"        // outcome unknown, and never executed
+	ReasonKeyMalformed      Reason = "key_malformed"      // no key
+	ReasonKeyFuture         Reason = "key_future"         // sealed: minted ahead of the server's clock
+	ReasonLedgerFull        Reason = "ledger_full"        // sealed: no room for its outcome
+	ReasonLedgerUnavailable Reason = "ledger_unavailable" // proves nothing
+)
+
 // Reasons that stay at the server: they answer the application's own calls.
 const (
 	ReasonStreamUnopened   Reason = "stream_unopened"
