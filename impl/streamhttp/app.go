@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 )
 
 // An App is the application of a server: it is given every JSON-RPC message of
@@ -41,6 +42,12 @@ type Message struct {
 	Params json.RawMessage // nil if there are none
 	Result json.RawMessage // of a response
 	Error  json.RawMessage // of a response
+
+	// Header is that of the HTTP request which brought the message: to be read
+	// only. What middleware put into that request's context, such as who asks,
+	// is in the context that the application is given: its values live as long
+	// as the work does, its end is not the request's.
+	Header http.Header
 }
 
 // ProgressToken returns the token with which the client asked for progress, or

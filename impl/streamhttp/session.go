@@ -32,7 +32,8 @@ type Session struct {
 // A call is a request of the client while it runs.
 type call struct {
 	id     json.RawMessage
-	cancel context.CancelCauseFunc // nil until its work has begun; guarded by Session.mu
+	cancel context.CancelCauseFunc // nil until its work has begun, and when it is over; guarded by Session.mu
+	stream *Stream                 // the same
 }
 
 // ErrCancelled is the cause of the context's end when the client cancelled the
@@ -75,6 +76,17 @@ func (s *Session) Standalone() *Stream { return &Stream{session: s, core: s.core
 // Done is closed when the session has ended.
 func (s *Session) Done() <-chan struct{} { return s.core.Done() }
 
+// Stream returns the stream of the call with that JSON-RPC id while its work
+// runs and is not answered. It reports false for every other id.
+func (s *Session) Stream(id json.RawMessage) (*Stream, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.calls[string(id)]; c != nil && c.stream != nil {
+		return c.stream, true
+	}
+	return nil, false
+}
+
 // SetValue keeps something of the application's with the session.
 func (s *Session) SetValue(v any) {
 	s.mu.Lock()
@@ -104,10 +116,10 @@ func (s *Session) begin(c *call) bool {
 	return true
 }
 
-func (s *Session) started(c *call, cancel context.CancelCauseFunc) {
+func (s *Session) started(c *call, stream *Stream, cancel context.CancelCauseFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.cancel = cancel
+	c.stream, c.cancel = stream, cancel
 }
 
 func (s *Session) end(c *call) {

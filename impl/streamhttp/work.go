@@ -13,16 +13,16 @@ import (
 // to the request that brought it: a dropped connection does not end it (R9b).
 func (h *Handler) start(r *http.Request, c *call, stream *Stream, e envelope) {
 	ctx, cancel := workContext(r, stream.core.Done())
-	stream.session.started(c, cancel)
+	stream.session.started(c, stream, cancel)
 	h.calls.add()
 	go func() {
 		defer h.calls.done()
 		defer func() {
 			stream.session.end(c)
-			stream.session.started(c, nil) // what is kept of the stream does not keep the context
+			stream.session.started(c, nil, nil) // what is kept of the stream does not keep the context
 			cancel(nil)
 		}()
-		h.invoke(ctx, stream, e)
+		h.invoke(ctx, r.Header, stream, e)
 		if stream.last.Load() {
 			return
 		}
@@ -46,12 +46,12 @@ func (h *Handler) start(r *http.Request, c *call, stream *Stream, e envelope) {
 func (h *Handler) runNow(r *http.Request, s *Session, stream *Stream, e envelope) {
 	ctx, cancel := workContext(r, s.Done())
 	defer cancel(nil)
-	h.invoke(ctx, stream, e)
+	h.invoke(ctx, r.Header, stream, e)
 }
 
 // invoke calls the application. A panic of it, like one of an HTTP handler,
 // ends its work and not the process; a bug of ours is not hidden so.
-func (h *Handler) invoke(ctx context.Context, stream *Stream, e envelope) {
+func (h *Handler) invoke(ctx context.Context, header http.Header, stream *Stream, e envelope) {
 	defer func() {
 		p := recover()
 		if p == nil {
@@ -64,7 +64,7 @@ func (h *Handler) invoke(ctx context.Context, stream *Stream, e envelope) {
 	}()
 	h.app(ctx, &Message{
 		Session: stream.session, Stream: stream, Kind: e.kind, Method: e.method,
-		ID: e.id, Params: e.params, Result: e.result, Error: e.fault,
+		ID: e.id, Params: e.params, Result: e.result, Error: e.fault, Header: header,
 	})
 }
 
