@@ -48,10 +48,10 @@ func (f Refusal) castsDoubt() bool {
 
 // sameSession returns the fact, and the reason if it does not hold.
 func (c *Core) sameSession(id string) (bool, spec.Reason) {
-	switch id {
-	case c.record.SessionID:
+	switch {
+	case id == c.record.SessionID, id == "" && c.o.Profile.silent():
 		return true, ""
-	case "":
+	case id == "":
 		return false, spec.ReasonSessionMissing
 	default:
 		return false, spec.ReasonSessionChanged
@@ -196,7 +196,7 @@ func (c *Core) ConnectionBreaks(id StreamID, conn uint64) ([]Action, error) {
 		return nil, err
 	}
 	why := spec.ReasonStreamTruncated
-	if s.positioned() && !s.ours {
+	if s.positioned() && !s.orderable() {
 		why = spec.ReasonEventUnorderable
 	}
 	r := run{core: c, reason: why}

@@ -48,6 +48,7 @@ type CoreOptions struct {
 	Strict         bool        // abandon a stream that was truncated, instead of resuming it (R24)
 	ResumeAttempts int         // in a row without progress; spec.DefaultResumeAttempts (R26)
 	FenceAttempts  int         // spec.DefaultFenceAttempts
+	Profile        *Profile    // how a foreign server's event ids order; nil: they are opaque (R22)
 	// NoResending declares that nothing between this client and its server
 	// ever sends a POST twice. Only then is a typed refusal proof that a call
 	// did not run (R23).
@@ -140,7 +141,7 @@ func (c *Core) session() Session { return Session{ID: c.record.SessionID, Meta: 
 // addStream gives the current epoch a stream, in its initial state, where the
 // record says that it stands.
 func (c *Core) addStream(request uint64, call Call) *stream {
-	s := &stream{id: StreamID{c.record.Epoch, request}, state: spec.Unsent, call: call}
+	s := &stream{id: StreamID{c.record.Epoch, request}, state: spec.Unsent, call: call, profile: c.o.Profile}
 	if i, ok := c.record.findToken(request); ok {
 		s.moveTo(c.record.Streams[i].LastEventID, c.record.Tag)
 		if high, err := spec.ParseEventID(c.record.Streams[i].High); err == nil && high.Tag == c.record.Tag {

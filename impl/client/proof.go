@@ -78,6 +78,9 @@ func (s *stream) judgeForeign(ev Event) judgement {
 	case ev.ID == s.cursor || slices.Contains(s.ids, ev.ID):
 		return doubt(spec.ReasonEventRepeated)
 	}
+	if why := s.profile.judge(s.cursor, ev.ID, s.isCall()); why != "" {
+		return doubt(why)
+	}
 	return judgement{inOrder: true, moves: len(ev.Payload) == 0, to: to}
 }
 

@@ -24,6 +24,7 @@ type stream struct {
 	ids    []string     // of this connection, where ids cannot be ordered: what must not come again
 
 	hand     inHand
+	profile  *Profile
 	attempts int // resumptions in a row without progress (R26)
 	retry    time.Duration
 }
@@ -54,6 +55,12 @@ const (
 func (s *stream) isCall() bool     { return s.id.Request != 0 }
 func (s *stream) positioned() bool { return s.cursor != "" }
 
+// orderable reports whether the cursor can be ordered, so that what comes
+// after it can be proved: it is ours, or one of the profile's.
+func (s *stream) orderable() bool {
+	return s.ours || s.positioned() && s.profile.orders(s.cursor, s.isCall())
+}
+
 // moveTo puts the stream at a cursor that the record holds.
 func (s *stream) moveTo(cursor string, tag spec.Tag) {
 	s.cursor, s.at, s.ours = cursor, spec.EventID{}, false
@@ -82,7 +89,7 @@ func (s *stream) standing() spec.Facts {
 	return facts.
 		With(spec.IsCall, s.isCall()).
 		With(spec.Positioned, s.positioned()).
-		With(spec.Orderable, s.ours).
+		With(spec.Orderable, s.orderable()).
 		With(spec.AppliesEvent, s.hand.applies).
 		With(spec.IsAnswer, s.hand.applies && s.hand.event.Answer).
 		With(spec.MarksUnknown, s.hand.change.Kind == DoubtCall)
@@ -92,7 +99,7 @@ func (s *stream) standing() spec.Facts {
 // resumed.
 func (s *stream) endReason() spec.Reason {
 	switch {
-	case s.positioned() && !s.ours:
+	case s.positioned() && !s.orderable():
 		return spec.ReasonEventUnorderable
 	case !s.positioned():
 		return spec.ReasonEventWithoutID // there is no position to go on from (R24)
