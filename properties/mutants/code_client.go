@@ -52,7 +52,7 @@ var proofMutants = []Mutant{
 	edit("proof-foreign-repeat", "R22", "an id that nobody can order may come twice",
 		proofGo, `case ev.ID == s.cursor || slices.Contains(s.ids, ev.ID):`, `case ev.ID == s.cursor && slices.Contains(s.ids, ev.ID) && s.settled:`),
 	edit("proof-foreign-resumed", "R22 R25", "an id is an id, whosever it is",
-		streamGo, `With(spec.Orderable, s.ours)`, `With(spec.Orderable, s.positioned())`),
+		streamGo, `With(spec.Orderable, s.orderable())`, `With(spec.Orderable, s.positioned())`),
 	edit("proof-old-connection-heard", "R21", "what arrives late arrives",
 		coreOfGo, `if s.conn != conn {`, `if conn > c.conns {`),
 }
