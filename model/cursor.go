@@ -12,6 +12,9 @@ import (
 type Cursor struct {
 	Form CursorForm
 	ID   spec.EventID // only with FormID
+
+	Attempt    spec.Attempt // of the request that carries it; zero: none (R10)
+	BadAttempt bool         // it carries one that cannot be read, or several
 }
 
 // A CursorForm says what a [Cursor] is made of.
@@ -30,6 +33,29 @@ func Presents(id spec.EventID) Cursor { return Cursor{Form: FormID, ID: id} }
 // disagree with the parser of package spec: tag, seq, stream, ordinal, in
 // canonical decimal.
 var eventIDForm = regexp.MustCompile(`^([0-9a-f]{32}):(0|[1-9][0-9]*):(0|[1-9][0-9]*):(0|[1-9][0-9]*)$`)
+
+// attemptForm is the text form of an attempt, written down once more (R10).
+var attemptForm = regexp.MustCompile(`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)$`)
+
+// With returns the cursor with the attempts of its request (R10).
+func (c Cursor) With(attempts ...string) Cursor {
+	if len(attempts) == 0 {
+		return c
+	}
+	c.BadAttempt = true
+	parts := attemptForm.FindStringSubmatch(attempts[0])
+	if len(attempts) > 1 || parts == nil {
+		return c
+	}
+	generation, _ := new(big.Int).SetString(parts[1], 10)
+	counter, _ := new(big.Int).SetString(parts[2], 10)
+	if !generation.IsUint64() || !counter.IsUint64() || generation.Sign()+counter.Sign() == 0 {
+		return c
+	}
+	c.BadAttempt = false
+	c.Attempt = spec.Attempt{Generation: generation.Uint64(), Counter: counter.Uint64()}
+	return c
+}
 
 // ReadCursor reads the cursors of a request: none is a fresh attach, two are
 // as malformed as one that is no event id (R1, R5).

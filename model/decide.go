@@ -15,6 +15,8 @@ type Standing struct {
 	Head     uint64 // highest issued ordinal of the stream
 	Handed   uint64 // highest ordinal of the stream ever handed to a view
 
+	Newest spec.Attempt // the newest attempt that was granted a view of the stream (R10)
+
 	LastSeq uint64 // highest seq that the session issued
 	SeqHere uint64 // seq issued with the cursor's ordinal, while the session can tell (floor ≤ ordinal ≤ head)
 }
@@ -42,13 +44,19 @@ func (r *Rules) decide(s Standing, c Cursor) Decision {
 	if reason := r.SessionServes(s, c); reason != "" {
 		return refuse(reason)
 	}
+	if reason := r.AttemptFormed(s, c); reason != "" {
+		return refuse(reason)
+	}
 	if reason := r.CursorFormed(s, c); reason != "" {
 		return refuse(reason)
 	}
 	if c.Form == FormNone {
+		if reason := r.AttemptInTime(s, c); reason != "" {
+			return refuse(reason)
+		}
 		return Decision{Verdict: spec.VerdictAttach, Start: r.FreshStart(s.Floor, s.Handed)}
 	}
-	for _, check := range [...]Check{r.TagMatches, r.StreamKnown, r.NotBelowFloor, r.IssuedHere, r.NotBeyondHead} {
+	for _, check := range [...]Check{r.TagMatches, r.StreamKnown, r.NotBelowFloor, r.IssuedHere, r.NotBeyondHead, r.AttemptInTime} {
 		if reason := check(s, c); reason != "" {
 			return refuse(reason)
 		}
@@ -57,6 +65,26 @@ func (r *Rules) decide(s Standing, c Cursor) Decision {
 		return Decision{Verdict: spec.VerdictComplete}
 	}
 	return Decision{Verdict: spec.VerdictReattach, Start: r.ResumeStart(c.ID.Ordinal)}
+}
+
+// AttemptFormed: an attempt that cannot be read is refused whatever it may have
+// meant (R10).
+func AttemptFormed(_ Standing, c Cursor) spec.Reason {
+	if c.BadAttempt {
+		return spec.ReasonAttemptMalformed
+	}
+	return ""
+}
+
+// AttemptInTime: an attempt older than one that was granted comes too late; the
+// same one once more, a newer one, and one without a number are granted (R10).
+func AttemptInTime(s Standing, c Cursor) spec.Reason {
+	older := c.Attempt.Generation < s.Newest.Generation ||
+		c.Attempt.Generation == s.Newest.Generation && c.Attempt.Counter < s.Newest.Counter
+	if older && c.Attempt != (spec.Attempt{}) {
+		return spec.ReasonAttemptSuperseded
+	}
+	return ""
 }
 
 // CursorFormed: a cursor that is no event id, an empty one, or two of them, is

@@ -8,12 +8,14 @@ import "example.com/reattach/spec"
 type Rules struct {
 	// The server.
 	SessionServes Check                                                     // R6 R12
+	AttemptFormed Check                                                     // R10
 	CursorFormed  Check                                                     // R1 R5
 	TagMatches    Check                                                     // R1
 	StreamKnown   Check                                                     // R1 R5
 	NotBelowFloor Check                                                     // R5
 	IssuedHere    Check                                                     // R1
 	NotBeyondHead Check                                                     // R5
+	AttemptInTime Check                                                     // R10
 	ResumeStart   func(cursor uint64) uint64                                // R4
 	FreshStart    func(floor, handed uint64) uint64                         // R7
 	Announced     func(start uint64) uint64                                 // R8
@@ -42,12 +44,14 @@ type Rules struct {
 func TheRules() Rules {
 	return Rules{
 		SessionServes: SessionServes,
+		AttemptFormed: AttemptFormed,
 		CursorFormed:  CursorFormed,
 		TagMatches:    TagMatches,
 		StreamKnown:   StreamKnown,
 		NotBelowFloor: NotBelowFloor,
 		IssuedHere:    IssuedHere,
 		NotBeyondHead: NotBeyondHead,
+		AttemptInTime: AttemptInTime,
 		ResumeStart:   ResumeStart,
 		FreshStart:    FreshStart,
 		Announced:     Announced,

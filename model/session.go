@@ -43,8 +43,9 @@ type issued struct {
 type stream struct {
 	finished bool
 	attached bool
-	position uint64 // ordinal up to which its view has taken events; only with a view
-	handed   uint64 // highest ordinal ever handed to a view (R7)
+	position uint64         // ordinal up to which its view has taken events; only with a view
+	handed   uint64         // highest ordinal ever handed to a view (R7)
+	granted  []spec.Attempt // the attempts of every request that was granted (R10)
 }
 
 // NewSession returns a session that was not opened yet.
@@ -63,6 +64,7 @@ func (s *Session) Clone() *Session {
 	c.streams = maps.Clone(s.streams)
 	for n, st := range c.streams {
 		own := *st
+		own.granted = slices.Clone(st.granted)
 		c.streams[n] = &own
 	}
 	return &c

@@ -16,16 +16,26 @@ type Resumed struct {
 	// known: the cursor if it was an event id, floor and head if it was one of a
 	// stream of this session that has a record. Else zero.
 	Cursor, Floor, Head spec.EventID
+
+	Attempt spec.Attempt // of the request, if its form was looked at
 }
 
 // Resume is a request for a view with the cursors that it carried: none, or
 // one that is to be good (R4, R5, R7, R10).
 func (s *Session) Resume(now int64, cursors ...string) Resumed {
-	c := ReadCursor(cursors...)
+	return s.ResumeAs(now, nil, cursors...)
+}
+
+// ResumeAs is Resume of a request that is numbered (R10).
+func (s *Session) ResumeAs(now int64, attempts []string, cursors ...string) Resumed {
+	c := ReadCursor(cursors...).With(attempts...)
 	if s.serves() {
 		s.EvictDue(now)
 	}
 	n := c.ID.Stream
+	if c.BadAttempt {
+		n = 0 // the cursor was not looked at
+	}
 	standing := s.Standing(c)
 	d := s.rules.decide(standing, c)
 	if d.Accepts() && s.crowded() && !s.streams[n].attached {
@@ -34,19 +44,25 @@ func (s *Session) Resume(now int64, cursors ...string) Resumed {
 		d = Decision{Verdict: spec.VerdictRefuse, Reason: spec.ReasonTooManyViews}
 	}
 	r := Resumed{Verdict: d.Verdict, Reason: d.Reason, Stream: n}
+	if s.state == spec.Live {
+		r.Attempt = c.Attempt
+	}
 	if d.Verdict == spec.VerdictRefuse {
 		if s.state != spec.Live {
 			return r // nothing was looked at
 		}
-		if c.Form == FormID {
+		if c.Form == FormID && !c.BadAttempt {
 			r.Cursor = c.ID
 		}
-		if c.Form == FormID && c.ID.Tag == s.tag && standing.Recorded {
+		if c.Form == FormID && !c.BadAttempt && c.ID.Tag == s.tag && standing.Recorded {
 			r.Floor, r.Head = s.id(s.floor(n)), s.id(s.head(n))
 		}
 		return r
 	}
 	st := s.streams[n]
+	if c.Attempt != (spec.Attempt{}) {
+		st.granted = append(st.granted, c.Attempt)
+	}
 	older, newer := ViewOf{Stream: n}, ViewOf{Stream: n}
 	r.Superseded = st.attached && !s.rules.Survives(older, newer)
 	if d.Verdict == spec.VerdictComplete {
@@ -76,6 +92,11 @@ func (s *Session) Standing(c Cursor) Standing {
 	}
 	floor, head := s.floor(n), s.head(n)
 	view.Floor, view.Head, view.Handed, view.Finished = floor.ordinal, head.ordinal, st.handed, st.finished
+	for _, a := range st.granted {
+		if view.Newest.Generation < a.Generation || view.Newest.Generation == a.Generation && view.Newest.Counter < a.Counter {
+			view.Newest = a
+		}
+	}
 	if here, ok := s.at(n, c.ID.Ordinal); ok && here.ordinal >= floor.ordinal {
 		view.SeqHere = here.seq
 	}

@@ -82,6 +82,7 @@ type TraceDecision struct {
 	Skipped  uint64       `json:"skipped"`
 	Floor    spec.EventID `json:"floor"`
 	Head     spec.EventID `json:"head"`
+	Attempt  string       `json:"attempt"` // "" without one, and with the reason attempt_malformed
 }
 
 // String returns what a line says, without its numbers.

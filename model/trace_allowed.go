@@ -74,11 +74,11 @@ func (s *Session) allowed(m move) (moves []string) {
 			moves = append(moves, tells(spec.SessionTable(), try.trigger, from, c.State(), ""))
 		}
 	}
-	var cursors []string
+	var cursors, attempts []string
 	if m.Decision != nil {
-		cursors = m.Decision.cursors()
+		cursors, attempts = m.Decision.cursors(), m.Decision.attempts()
 	}
-	got := s.Clone().Resume(0, cursors...)
+	got := s.Clone().ResumeAs(0, attempts, cursors...)
 	what := fmt.Sprintf(" with verdict %v", got.Verdict)
 	switch {
 	case from != spec.Live || got.Reason == spec.ReasonTooManyViews:

@@ -156,6 +156,8 @@ func (s *Session) attachedViews() (n int) {
 // malformed is replaced by another such.
 func (d *TraceDecision) cursors() []string {
 	switch {
+	case d.Reason == spec.ReasonAttemptMalformed: // the cursor was not looked at
+		return nil
 	case d.Cursor != spec.EventID{}:
 		return []string{d.Cursor.String()}
 	case d.Reason == spec.ReasonCursorMalformed:
@@ -164,15 +166,26 @@ func (d *TraceDecision) cursors() []string {
 	return nil
 }
 
+// attempts are the attempts of a request, in the same way.
+func (d *TraceDecision) attempts() []string {
+	switch {
+	case d.Attempt != "":
+		return []string{d.Attempt}
+	case d.Reason == spec.ReasonAttemptMalformed:
+		return []string{""}
+	}
+	return nil
+}
+
 // resume makes a request for a view, and compares everything that was decided.
 func (s *tracedSession) resume(m move, before map[uint64]StreamView) string {
-	cursors := m.Decision.cursors()
+	cursors, attempts := m.Decision.cursors(), m.Decision.attempts()
 	roomy := s.model.Clone()
 	roomy.limits.Views = 0 // what is decided about the cursor comes before the cap
-	if why := sameDecision(m, roomy.Resume(0, cursors...), before); why != "" {
+	if why := sameDecision(m, roomy.ResumeAs(0, attempts, cursors...), before); why != "" {
 		return why
 	}
-	got := s.model.Resume(0, cursors...)
+	got := s.model.ResumeAs(0, attempts, cursors...)
 	v, there := before[got.Stream]
 	if !there {
 		v = StreamView{Number: got.Stream, State: s.model.StateOf(got.Stream)}

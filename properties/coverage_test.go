@@ -98,7 +98,6 @@ func TestEveryRuleHasItsEvidence(t *testing.T) {
 
 // plannedReasons are named, and nothing gives them yet.
 var plannedReasons = map[spec.Reason]string{
-	spec.ReasonAttemptSuperseded:  "R10: attempts carry no numbers yet",
 	spec.ReasonReplayNotPermitted: "R27: no deployment replays",
 	spec.ReasonStoreUnavailable:   "R14: sessions live in memory",
 }
@@ -126,6 +125,15 @@ var provocations = map[spec.Reason]provocation{
 	spec.ReasonCursorWithMessage: func(t *testing.T) *reply {
 		p := newStage(t, streamhttp.Options{}).open()
 		return p.send("POST", workText, "Last-Event-ID", p.standalone)
+	},
+	spec.ReasonAttemptMalformed: func(t *testing.T) *reply {
+		p := newStage(t, streamhttp.Options{}).open()
+		return p.send("GET", "", "Last-Event-ID", p.standalone, "Reattach-Attempt", "1.01")
+	},
+	spec.ReasonAttemptSuperseded: func(t *testing.T) *reply {
+		p := newStage(t, streamhttp.Options{}).open()
+		p.send("GET", "", "Last-Event-ID", p.standalone, "Reattach-Attempt", "1.2")
+		return p.send("GET", "", "Last-Event-ID", p.standalone, "Reattach-Attempt", "1.1")
 	},
 	spec.ReasonSessionUnknown: func(t *testing.T) *reply {
 		p := newStage(t, streamhttp.Options{}).open()

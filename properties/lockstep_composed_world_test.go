@@ -135,7 +135,7 @@ func (w *composedWorld) serveResumption(p *serverPair, at *wire) error {
 		return fmt.Errorf("books: session %s is asked to resume at %q: a cursor of another one", p.book.tag, at.ask.Cursor)
 	}
 	older := p.core.Stream(id.Stream).View
-	if err := p.resume(cursors, w.now); err != nil {
+	if err := p.resume(nil, cursors, w.now); err != nil {
 		return err
 	}
 	switch d := p.decision; d.Verdict {

@@ -22,6 +22,8 @@ type serverPair struct {
 	id     session.SessionID
 	since  map[uint64]int64 // when a stream was last left without a view
 	before map[uint64]spec.State
+	// attempt is the newest one that this session's client has sent (R10).
+	attempt spec.Attempt
 
 	// What the last call, resumption or delivery gave, for the composed suite.
 	view     *session.ViewState
@@ -170,19 +172,19 @@ func (p *serverPair) emit(n uint64, payload []byte, now int64, last bool) error 
 
 // resume asks for a view with cursors. What reaches the core may be tampered
 // with, to show that the suite notices.
-func (p *serverPair) resume(cursors []string, now int64) error {
+func (p *serverPair) resume(attempts, cursors []string, now int64) error {
 	asked := cursors
 	if f := p.world.fault.ask; f != nil {
 		asked = f(p, cursors)
 	}
-	d, v, err := p.core.Resume(session.Request{Cursors: asked}, now)
+	d, v, err := p.core.Resume(session.Request{Cursors: asked, Attempts: attempts}, now)
 	if f := p.world.fault.decided; f != nil {
 		f(p, cursors, &d)
 	}
 	p.view, p.decision = v, d
-	want := p.twin.Resume(now, cursors...)
+	want := p.twin.ResumeAs(now, attempts, cursors...)
 	p.world.hits.hit("verdict %v %s", want.Verdict, want.Reason)
-	same := d.Verdict == want.Verdict && d.Reason == want.Reason && d.Position == want.Position && d.Skipped == want.Skipped
+	same := d.Verdict == want.Verdict && d.Reason == want.Reason && d.Position == want.Position && d.Skipped == want.Skipped && d.Attempt == want.Attempt
 	if d.Verdict == spec.VerdictRefuse {
 		same = same && d.Cursor == want.Cursor && d.Floor == want.Floor && d.Head == want.Head && err != nil && v == nil
 		same = same && errors.Is(err, d.Reason)
@@ -190,7 +192,7 @@ func (p *serverPair) resume(cursors []string, now int64) error {
 		same = same && err == nil && (v != nil) == (d.Verdict != spec.VerdictComplete)
 	}
 	if !same && !p.world.ledgerOnly {
-		return fmt.Errorf("Resume(%q): the core says %+v (%v), the model %+v", cursors, d, err, want)
+		return fmt.Errorf("Resume(%q, %q): the core says %+v (%v), the model %+v", attempts, cursors, d, err, want)
 	}
 	if d.Verdict == spec.VerdictRefuse {
 		return nil

@@ -45,6 +45,7 @@ type serverStep struct {
 	Size    int // below 100
 	Wait    int64
 	Cursor  string
+	Attempt string
 	Pick    int
 }
 
@@ -60,9 +61,15 @@ var cursorKinds = []share[string]{
 	{"malformed", 4}, {"empty", 2}, {"two", 3}, {"forged floor", 2},
 }
 
+// attemptKinds are about a client's numbers: the next one, and what a second
+// holder of its record, a delayed request, or nobody's client would send (R10).
+var attemptKinds = []share[string]{
+	{"none", 60}, {"next", 20}, {"same", 5}, {"older", 6}, {"older holder", 2}, {"next holder", 2}, {"malformed", 3}, {"two", 2},
+}
+
 func drawServerStep(d dice) serverStep {
 	return serverStep{
-		Do: pick(d, serverMoves), Session: d(60), Stream: d(100), Size: d(100), Cursor: pick(d, cursorKinds), Pick: d(1 << 16),
+		Do: pick(d, serverMoves), Session: d(60), Stream: d(100), Size: d(100), Cursor: pick(d, cursorKinds), Attempt: pick(d, attemptKinds), Pick: d(1 << 16),
 		Wait: pick(d, []share[int64]{{0, 60}, {1, 20}, {3, 10}, {25, 5}, {150, 2}, {2000, 1}, {-2, 3}, {-60, 1}}),
 	}
 }
@@ -152,7 +159,7 @@ func (w *serverWorld) take(p *serverPair, s serverStep) error {
 	case "late":
 		return p.late(n, s.Pick, now)
 	case "resume":
-		return p.resume(p.cursors(s.Cursor, n, s.Pick), now)
+		return p.resume(p.attempts(s.Attempt, s.Pick), p.cursors(s.Cursor, n, s.Pick), now)
 	case "call":
 		return p.call()
 	case "open":
@@ -333,6 +340,35 @@ func (p *serverPair) cursors(kind string, n uint64, by int) []string {
 		return text(spec.EventID{Tag: b.tag, Seq: good.Seq, Stream: oneFrom(by, p.core.NextStream(), p.core.NextStream()+7, math.MaxUint64), Ordinal: good.Ordinal})
 	}
 	panic("reattach: BUG: nobody said what a cursor is that is " + kind)
+}
+
+// attempts makes the attempts of a request.
+func (p *serverPair) attempts(kind string, by int) []string {
+	p.world.hits.hit("attempt %s", kind)
+	a := p.attempt
+	switch kind {
+	case "", "none":
+		return nil
+	case "next":
+		p.attempt.Counter++
+		a = p.attempt
+	case "next holder":
+		p.attempt = spec.Attempt{Generation: a.Generation + 1}
+		a = p.attempt
+	case "older":
+		a.Counter -= min(a.Counter, 1+uint64(by%3))
+	case "older holder":
+		a.Generation -= min(a.Generation, 1)
+		a.Counter += uint64(by % 3)
+	case "two":
+		return []string{"1.1", "1.1"}
+	case "malformed":
+		return []string{oneFrom(by, "", "1", "0.0", "01.1", "1.1.1", "-1.2", "1.18446744073709551616", " 1.1")}
+	}
+	if a.IsZero() {
+		return nil
+	}
+	return []string{a.String()}
 }
 
 var page0 page // of a stream that was never opened

@@ -129,8 +129,11 @@ func TestServerLockstep(t *testing.T) {
 	for _, c := range cursorKinds {
 		h.need(t, "cursor "+c.what)
 	}
+	for _, a := range attemptKinds {
+		h.need(t, "attempt "+a.what)
+	}
 	for _, r := range []spec.Reason{
-		spec.ReasonCursorMalformed, spec.ReasonCursorForeign, spec.ReasonCursorUnissued, spec.ReasonCursorEvicted, spec.ReasonCursorAhead,
+		spec.ReasonAttemptMalformed, spec.ReasonAttemptSuperseded, spec.ReasonCursorMalformed, spec.ReasonCursorForeign, spec.ReasonCursorUnissued, spec.ReasonCursorEvicted, spec.ReasonCursorAhead,
 		spec.ReasonSessionUnknown, spec.ReasonSessionExpired, spec.ReasonSessionTerminated, spec.ReasonDraining, spec.ReasonTooManyViews,
 	} {
 		h.need(t, "verdict refuse "+string(r))

@@ -18,6 +18,7 @@ const (
 	ReasonAlreadyInitialized Reason = "already_initialized"
 	ReasonCursorMalformed    Reason = "cursor_malformed"
 	ReasonCursorWithMessage  Reason = "cursor_with_message"
+	ReasonAttemptMalformed   Reason = "attempt_malformed"
 
 	ReasonSessionUnknown    Reason = "session_unknown"
 	ReasonSessionExpired    Reason = "session_expired"
@@ -117,6 +118,7 @@ var statuses = map[Reason]int{
 	ReasonAlreadyInitialized: statusBadRequest,
 	ReasonCursorMalformed:    statusBadRequest,
 	ReasonCursorWithMessage:  statusBadRequest,
+	ReasonAttemptMalformed:   statusBadRequest,
 	ReasonSessionUnknown:     statusNotFound,
 	ReasonSessionExpired:     statusNotFound,
 	ReasonSessionTerminated:  statusNotFound,

@@ -16,7 +16,7 @@ import (
 
 // The statuses of the contract's table of reasons, row by row.
 var contractStatuses = map[int][]Reason{
-	http.StatusBadRequest:         {"session_required", "cursor_malformed", "cursor_with_message", "already_initialized"},
+	http.StatusBadRequest:         {"session_required", "cursor_malformed", "cursor_with_message", "already_initialized", "attempt_malformed"},
 	http.StatusNotFound:           {"session_unknown", "session_expired", "session_terminated"},
 	http.StatusConflict:           {"cursor_foreign", "cursor_unissued", "cursor_evicted", "cursor_ahead", "attempt_superseded", "replay_not_permitted"},
 	http.StatusServiceUnavailable: {"too_many_sessions", "draining", "store_unavailable"},

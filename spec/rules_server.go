@@ -98,7 +98,8 @@ var serverRules = []Rule{
 			"writes nothing more, and no event is on two streams. Attempts of a client of ours carry a number: an equal or newer one supersedes, " +
 			"an older one is refused (attempt_superseded), and the client that sent it stops without fence or DELETE.",
 		Source: sourceMulti + "; field observation: a second GET refused while the first was half-open, which ended the client's session",
-		Holds:  Without + "the numbers of attempts (Reattach-Attempt): every newer request supersedes",
+		Holds:  Without + "the numbers of a client of ours, which sends none yet: the server compares those that come",
+		Where:  "impl/session (Decide) compares the attempts; impl/streamhttp silences the older writer before the newer one begins",
 	},
 	{
 		ID: "R11", Name: "store first",

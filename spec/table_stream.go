@@ -43,7 +43,7 @@ var streamTable = parseTable("stream", 65, Unopened, []State{Unopened, Detached,
 | ST30 | FinishedDetached                  | ClientCompletes     |                        | =                        | AnswerComplete                  | R11       |
 | ST31 | FinishedAttached                  | ClientCompletes     |                        | FinishedDetached         | SupersedeView AnswerComplete    | R11 R10   |
 | ST32 | Unopened,Detached,Attached,Forgotten | ClientCompletes  |                        | forbid stream_unfinished |                                 | R11       |
-| ST33 | Unopened,Detached,Attached,FinishedDetached,FinishedAttached,Forgotten | ClientIsRefused | | =      | RefuseCursor                    | R1 R5     |
+| ST33 | Unopened,Detached,Attached,FinishedDetached,FinishedAttached,Forgotten | ClientIsRefused | | =      | RefuseCursor                    | R1 R5 R10 |
 | ST34 | Attached                          | ViewDelivers        |                        | =                        | Deliver                         | R4 R11    |
 | ST35 | FinishedAttached                  | ViewDelivers        | !DeliversLast          | =                        | Deliver                         | R4 R11    |
 | ST36 | FinishedAttached                  | ViewDelivers        | DeliversLast           | FinishedDetached         | Deliver EndView                 | R4 R11    |

@@ -13,6 +13,23 @@ type Request struct {
 	// asks for the standalone stream (R7); an empty one, or more than one, is
 	// malformed.
 	Cursors []string
+
+	// Attempts are the numbers of the attempt, as they came (R10): none, from a
+	// client that numbers nothing, supersedes whatever there is; one is to have
+	// the form of [spec.Attempt]; more are malformed.
+	Attempts []string
+}
+
+// attempt reads the request's attempt: zero if there is none.
+func (r Request) attempt() (a spec.Attempt, err error) {
+	switch len(r.Attempts) {
+	case 0:
+		return a, nil
+	case 1:
+		return spec.ParseAttempt(r.Attempts[0])
+	default:
+		return a, spec.ErrAttempt
+	}
 }
 
 // A Decision is the answer to a request for a view.
@@ -27,6 +44,10 @@ type Decision struct {
 	// to a view, and are evicted (attach only, R7).
 	Skipped uint64
 
+	// Attempt is the request's, zero without one: what was granted to it is not
+	// taken back by an older one (R10).
+	Attempt spec.Attempt
+
 	// The data of a refusal, each as far as it is known (EventID.Valid): the
 	// cursor as it was understood, and the floor and head of its stream.
 	Cursor, Floor, Head spec.EventID
@@ -36,15 +57,33 @@ type Decision struct {
 // a view gets from a session. It is a pure function; the checks come in the
 // contract's order, and the first that fails gives the reason:
 //
-//	session, form, tag, stream, below the floor, at the floor and in the
-//	window, beyond the head
+//	session, form (of the attempt, of the cursor), tag, stream, below the
+//	floor, at the floor and in the window, beyond the head, attempt
 //
 // Nothing here clamps: there is no cursor for which another position would be
-// as good (R5).
+// as good (R5). The attempt comes last, so that whose cursor is good for nothing
+// learns that, and not that it is late.
 func Decide(r Request, c *Core) Decision {
 	if reason := c.closedFor(); reason != "" {
 		return refuse(reason, Decision{})
 	}
+	attempt, err := r.attempt()
+	if err != nil {
+		return refuse(spec.ReasonAttemptMalformed, Decision{})
+	}
+	d := decideCursor(r, c)
+	d.Attempt = attempt
+	if d.Verdict == spec.VerdictRefuse || attempt.IsZero() {
+		return d
+	}
+	if attempt.Compare(c.glance(d.Position.Stream).newest) < 0 {
+		return refuse(spec.ReasonAttemptSuperseded, Decision{Cursor: d.Cursor, Floor: d.Floor, Head: d.Head, Attempt: attempt})
+	}
+	return d
+}
+
+// decideCursor decides about the cursor of a live session.
+func decideCursor(r Request, c *Core) Decision {
 	if len(r.Cursors) == 0 {
 		return c.decideFresh()
 	}
@@ -122,7 +161,7 @@ func (d Decision) refusedBy(err error) Decision {
 	if _, decided := err.(*RefusalError); decided {
 		return d
 	}
-	return refuse(reasonOf(err), Decision{Cursor: d.Cursor, Floor: d.Floor, Head: d.Head})
+	return refuse(reasonOf(err), Decision{Cursor: d.Cursor, Floor: d.Floor, Head: d.Head, Attempt: d.Attempt})
 }
 
 // begins reports whether the decision gives a view.

@@ -110,7 +110,7 @@ func (c *Core) perform(step fsm.Step, rec *record, op *operation) error {
 		case spec.ForgetStream:
 			c.forget(rec)
 		case spec.AnswerComplete:
-			// The decision says it all.
+			rec.grant(op.decision) // and the decision says it all
 		case spec.RefuseCursor:
 			err = &RefusalError{Decision: *op.decision}
 		default:

@@ -17,6 +17,7 @@ type record struct {
 	cancelled bool            // its work is to stop
 	view      *ViewState      // the one that is not superseded, or nil
 	handed    window.Position // the last event that any view ever took (R7)
+	newest    spec.Attempt    // of those that were granted (R10)
 	last      uint64          // seq of the event that finished it
 	since     int64           // when it was last left without a view
 	meta      any

@@ -16,6 +16,7 @@ type StreamInfo struct {
 	State       spec.State
 	Floor, Head window.Position // zero without a record
 	Handed      window.Position // the last event that any view ever took (R7)
+	Newest      spec.Attempt    // of those that were granted (R10)
 	Retained    uint64
 	View        *ViewState // or nil
 }
@@ -23,7 +24,7 @@ type StreamInfo struct {
 // Stream describes a stream. One without a record is Unopened or Forgotten.
 func (c *Core) Stream(n uint64) StreamInfo {
 	rec := c.glance(n)
-	info := StreamInfo{Number: n, State: rec.state, Handed: rec.handed, View: rec.view, Retained: c.window.Retained(n)}
+	info := StreamInfo{Number: n, State: rec.state, Handed: rec.handed, Newest: rec.newest, View: rec.view, Retained: c.window.Retained(n)}
 	info.Floor, _ = c.window.Floor(n)
 	info.Head, _ = c.window.Head(n)
 	return info
@@ -99,6 +100,9 @@ func (c *Core) Snapshot() Snapshot {
 	for _, s := range c.Streams() {
 		fmt.Fprintf(&b, "\nstream %d %v floor=%d/%d head=%d/%d handed=%d", s.Number, s.State,
 			s.Floor.Ordinal, s.Floor.Seq, s.Head.Ordinal, s.Head.Seq, s.Handed.Ordinal)
+		if !s.Newest.IsZero() {
+			fmt.Fprintf(&b, " attempt=%v", s.Newest)
+		}
 		if s.View != nil {
 			fmt.Fprintf(&b, " view=%d", s.View.At.Ordinal)
 		}

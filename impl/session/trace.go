@@ -75,6 +75,7 @@ type traceDecision struct {
 	Skipped  uint64       `json:"skipped,omitempty"`
 	Floor    spec.EventID `json:"floor,omitzero"`
 	Head     spec.EventID `json:"head,omitzero"`
+	Attempt  string       `json:"attempt,omitempty"`
 }
 
 // NewTracer returns a tracer for a registry with these options, whose limits
@@ -113,7 +114,7 @@ func (t *Tracer) Observe(o Observation) {
 		line.Event = spec.EventID{Tag: o.Tag, Seq: o.EventSeq, Stream: o.Stream, Ordinal: o.Event}
 	}
 	if d := o.Decision; d != nil {
-		line.Decision = &traceDecision{d.Verdict.String(), d.Reason, d.Cursor, d.Position, d.Skipped, d.Floor, d.Head}
+		line.Decision = &traceDecision{d.Verdict.String(), d.Reason, d.Cursor, d.Position, d.Skipped, d.Floor, d.Head, d.Attempt.String()}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -103,10 +103,19 @@ func (c *Core) beginView(rec *record, op *operation) {
 	if d := op.decision; d != nil { // else it opens together with its stream
 		v.Start.Seq, v.Start.Ordinal = d.Position.Seq, d.Position.Ordinal
 		v.Mode, v.Skipped = d.Verdict, d.Skipped
+		rec.grant(d)
 	}
 	v.At = v.Start
 	rec.view, op.view = v, v
 	c.body.views++
+}
+
+// grant remembers the attempt of what was granted: older ones come too late
+// from here on. One without a number changes nothing about that (R10).
+func (rec *record) grant(d *Decision) {
+	if d.Attempt.Compare(rec.newest) > 0 {
+		rec.newest = d.Attempt
+	}
 }
 
 // endView takes the stream's view away from it.

@@ -118,7 +118,7 @@ func (h *Handler) resume(w http.ResponseWriter, r *http.Request, subject string)
 	var err error
 	v, older := s.attach(func() (*view, uint64) {
 		var core *session.View
-		core, decision, err = s.core.Resume(session.Request{Cursors: cursors(r.Header)})
+		core, decision, err = s.core.Resume(session.Request{Cursors: cursors(r.Header), Attempts: attempts(r.Header)})
 		stream := decision.Position.Stream
 		switch {
 		case core == nil:
@@ -147,9 +147,11 @@ func (h *Handler) resume(w http.ResponseWriter, r *http.Request, subject string)
 }
 
 // missed makes of a cursor miss what the options want of one. Whatever else was
-// refused stays as it is, the session's end too.
+// refused stays as it is, the session's end too; and who comes too late touches
+// nothing (R10).
 func (h *Handler) missed(s *Session, r *Refusal) *Refusal {
-	if h.opts.MissEndsSession && r.Status == http.StatusConflict && s.core.Terminate() == nil {
+	miss := r.Status == http.StatusConflict && r.Reason != spec.ReasonAttemptSuperseded
+	if h.opts.MissEndsSession && miss && s.core.Terminate() == nil {
 		r.Status = http.StatusNotFound
 	}
 	return r

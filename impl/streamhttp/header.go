@@ -19,6 +19,7 @@ const (
 	HeaderPosition   = "Reattach-Position"   // the event id at which a view begins (R8)
 	HeaderMode       = "Reattach-Mode"       // attach, reattach or replay (R8)
 	HeaderStandalone = "Reattach-Standalone" // position 0 of the standalone stream (R7)
+	HeaderAttempt    = "Reattach-Attempt"    // request: which attempt of its client this is (R10)
 	HeaderNotify     = "Reattach-Notify"     // request: 1 asks for control notifications (R8)
 	HeaderKeepAlive  = "Reattach-Keepalive"  // seconds between the comments of a quiet view (R15)
 )
@@ -110,6 +111,9 @@ func isMedia(h http.Header, media string) bool {
 // cursors returns every cursor that the request presents; an empty one counts,
 // because "present and empty" is a fault and not the absence of a cursor (R5).
 func cursors(h http.Header) []string { return slices.Clone(h.Values(HeaderLastEventID)) }
+
+// attempts returns every attempt that the request is numbered with (R10).
+func attempts(h http.Header) []string { return slices.Clone(h.Values(HeaderAttempt)) }
 
 // version returns the revision that a request names. Without the header it is
 // the one that knew no such header; ok is false for one that is not served.
