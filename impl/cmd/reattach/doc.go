@@ -4,6 +4,7 @@
 //	reattach check    explore the reference model and check every rule in it
 //	reattach rules    print the rules of the contract, and what stands behind each
 //	reattach trace    say whether the model allows what a server's sessions did
+//	reattach serve    serve MCP with telling tools, to try any client by hand
 //	reattach docs     write the generated pages of the repository
 //
 // Each subcommand has -h. The exit status is 0 if what the subcommand claims

@@ -28,6 +28,7 @@ func subcommands() []subcommand {
 		{"check", "explore the reference model and check every rule in it", runCheck},
 		{"rules", "print the rules of the contract, and what stands behind each", runRules},
 		{"trace", "say whether the model allows what a server's sessions did", runTrace},
+		{"serve", "serve MCP with telling tools, to try any client by hand", runServe},
 		{"docs", "write the generated pages of the repository", runDocs},
 	}
 }
