@@ -81,8 +81,22 @@ func bare(text string) string {
 	return strings.NewReplacer(`"`, "", "{", "", "}", "", ":", " ", ",", ", ").Replace(text)
 }
 
-// replies are the names of the parameters that are answers.
-var replies = []string{"reply", "why"}
+// replies are the names of the parameters that are answers. Where there are
+// several, the reply is all of them by name.
+var replies = []string{"reply", "why", "verdict", "outcome", "pos"}
+
+// isReply says which parameters of an action are answers: those of these names,
+// but for what becomes of a write, which others choose; and where a client goes
+// on is all its own.
+func isReply(action, name string) bool {
+	switch action {
+	case "Commit":
+		return false
+	case "Resume":
+		return name == "e" || name == "n" || slices.Contains(replies, name)
+	}
+	return slices.Contains(replies, name)
+}
 
 // NewLabel makes a label of an action and its parameters in JSON.
 func NewLabel(action string, params json.RawMessage) (Label, error) {
@@ -94,17 +108,28 @@ func NewLabel(action string, params json.RawMessage) (Label, error) {
 		}
 		all = map[string]any{}
 	}
-	l := Label{Action: action, Reply: "null"}
-	for _, name := range replies {
-		if reply, ok := all[name]; ok {
-			if l.Reply != "null" {
-				return Label{}, fmt.Errorf("graph: %s has two replies", action)
-			}
-			l.Reply = Canonical(reply)
+	answers := map[string]any{}
+	for name, value := range all {
+		if isReply(action, name) {
+			answers[name] = value
 			delete(all, name)
 		}
 	}
-	l.Params = Canonical(all)
+	_, whole := answers["reply"]
+	_, why := answers["why"]
+	if whole && why {
+		return Label{}, fmt.Errorf("graph: %s has two replies", action)
+	}
+	l := Label{Action: action, Params: Canonical(all), Reply: "null"}
+	switch len(answers) {
+	case 0:
+	case 1:
+		for _, one := range answers {
+			l.Reply = Canonical(one)
+		}
+	default:
+		l.Reply = Canonical(answers)
+	}
 	return l, nil
 }
 

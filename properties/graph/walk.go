@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,14 +15,31 @@ type System[C any] struct {
 	Start func() C
 	Clone func(C) C
 	// Ask does what the request says, and returns the reply as the graph has
-	// it. An error is a fault that no reply can express: the walk fails.
+	// it. ErrRefused, ErrNotHere and ErrLeft say why nothing was done. Any other
+	// error is a fault that no reply can express: the walk fails.
 	Ask func(C, Request) (reply any, err error)
+	// Offers says that requests are made also where the graph has no edge for
+	// them: Ask must refuse them then. Otherwise the graph has an edge for every
+	// request that is within its bounds, the refusals too.
+	Offers bool
 	// Abstract maps the system to a state of the graph.
 	Abstract func(C) any
 	// Key is everything that decides how the system will behave: equal keys,
 	// equal behaviour. What a refusal must leave as it was.
 	Key func(C) string
 }
+
+// What a System may say to a request instead of a reply. It has done nothing.
+var (
+	// ErrRefused: the system does not do this now. The graph must have no edge.
+	ErrRefused = errors.New("refused")
+	// ErrNotHere: it is for the environment to do this, which it does not now:
+	// no such frame is on its way, or the scope of the graph ends here. The
+	// graph must have no edge.
+	ErrNotHere = errors.New("the environment does not do this here")
+	// ErrLeft: the specification allows more than the system does, on purpose.
+	ErrLeft = errors.New("left out")
+)
 
 // A Walked says what a walk did. Every label was offered in every state, but
 // for requests that are beyond the graph's bounds.
@@ -33,6 +51,9 @@ type Walked struct {
 	Refused  int            // labels that did not happen: the graph has no such edge
 	Beyond   map[string]int // requests not made, by action, because the graph has no reply in that state
 	Replies  map[string]int // what was answered, by action and reply
+	Covered  int            // states of the graph that were reached
+	Denied   map[string]int // requests that were refused where the graph has no edge, by action
+	Left     map[string]int // edges of the graph that the system does not take, by action
 }
 
 // String is the line that tests print.
@@ -71,9 +92,9 @@ func (f *Fault) Error() string {
 // A request is made once a state, and its reply decides about all its labels.
 // The error is a [*Fault], with the shortest path to it.
 func Walk[C any](g *Graph, s System[C]) (Walked, error) {
-	w := walk[C]{graph: g, system: s, visited: map[string]bool{}}
+	w := walk[C]{graph: g, system: s, visited: map[string]bool{}, covered: make([]bool, len(g.States))}
 	w.kinds = make([]int, len(g.Labels))
-	w.done = Walked{Graph: g.Header.Graph, Beyond: map[string]int{}, Replies: map[string]int{}}
+	w.done = Walked{Graph: g.Header.Graph, Beyond: map[string]int{}, Replies: map[string]int{}, Denied: map[string]int{}, Left: map[string]int{}}
 	start := s.Start()
 	if got := Canonical(s.Abstract(start)); got != g.States[0] {
 		return w.done, w.fault(-1, "nothing", "it begins in "+difference(g.States[0], got))
@@ -86,6 +107,11 @@ func Walk[C any](g *Graph, s System[C]) (Walked, error) {
 		var none C
 		w.queue[w.at].system = none // it is needed no more
 	}
+	for _, covered := range w.covered {
+		if covered {
+			w.done.Covered++
+		}
+	}
 	for l, n := range w.kinds {
 		w.done.Replies[g.Labels[l].Kind()] += n
 	}
@@ -96,6 +122,7 @@ type walk[C any] struct {
 	graph   *Graph
 	system  System[C]
 	visited map[string]bool
+	covered []bool // by state of the graph
 	queue   []place[C]
 	at      int
 	kinds   []int // how often each label happened
@@ -115,7 +142,7 @@ func (w *walk[C]) visit(state int, c C, key string, from, label int) {
 	if w.visited[id] {
 		return
 	}
-	w.visited[id] = true
+	w.visited[id], w.covered[state] = true, true
 	w.queue = append(w.queue, place[C]{state, c, key, from, label})
 }
 
@@ -133,6 +160,10 @@ func (w *walk[C]) expand() error {
 	idle := w.system.Clone(here.system)
 	for r, e := range expected {
 		switch {
+		case e == nil && w.system.Offers:
+			if err := w.refused(idle, w.graph.Requests[r]); err != nil {
+				return err
+			}
 		case e == nil:
 			w.done.Beyond[w.graph.Requests[r].Action]++
 		case e.To == here.state:
@@ -148,11 +179,37 @@ func (w *walk[C]) expand() error {
 	return nil
 }
 
+// refused makes one request for which the graph has no edge.
+func (w *walk[C]) refused(c C, r Request) error {
+	switch reply, err := w.system.Ask(c, r); {
+	case errors.Is(err, ErrNotHere):
+		w.done.Beyond[r.Action]++
+		return nil
+	case err == nil:
+		return w.fault(w.at, r.String(), fmt.Sprintf("it replies %s, and the specification does not allow that here", bare(Canonical(reply))))
+	case !errors.Is(err, ErrRefused):
+		return w.fault(w.at, r.String(), err.Error())
+	}
+	if after := w.system.Key(c); after != w.queue[w.at].key {
+		return w.fault(w.at, r.String(), "it refuses, and became\n"+after)
+	}
+	w.done.Denied[r.Action]++
+	w.done.Refused += len(r.Labels)
+	return nil
+}
+
 // ask makes one request, for which the graph has an edge.
 func (w *walk[C]) ask(c C, r Request, e Edge) error {
 	state, key := w.queue[w.at].state, w.queue[w.at].key
 	want := w.graph.Labels[e.Label]
 	reply, err := w.system.Ask(c, r)
+	if errors.Is(err, ErrLeft) {
+		if after := w.system.Key(c); after != key {
+			return w.fault(w.at, want.String(), "it leaves that out, and became\n"+after)
+		}
+		w.done.Left[r.Action]++
+		return nil
+	}
 	if err != nil {
 		return w.fault(w.at, want.String(), err.Error())
 	}
@@ -207,8 +264,10 @@ func reasonIn(reply any) string {
 	case string:
 		return r
 	case map[string]any:
-		if why, ok := r["why"].(string); ok {
-			return why
+		for _, name := range [...]string{"why", "verdict"} {
+			if why, ok := r[name].(string); ok {
+				return why
+			}
 		}
 	}
 	return "ok"
@@ -225,6 +284,11 @@ func (w *walk[C]) fault(at int, last, says string) *Fault {
 	}
 	slices.Reverse(f.Path)
 	return f
+}
+
+// String returns the request as the specification names it.
+func (r Request) String() string {
+	return Label{Action: r.Action, Params: Canonical(r.Params), Reply: "null"}.String()
 }
 
 // BeyondActions returns the actions of the requests that were not made, sorted.

@@ -66,7 +66,7 @@ func (p *packer) add(text []byte) error {
 	if err := json.Unmarshal(text, &l); err != nil {
 		return err
 	}
-	name := l.A + string(l.P)
+	name := l.A + graph.Canonical(l.P)
 	label, ok := p.names[name]
 	if !ok {
 		made, err := graph.NewLabel(l.A, l.P)
@@ -84,11 +84,17 @@ func (p *packer) add(text []byte) error {
 	return nil
 }
 
+// state numbers a state. TLC writes the fields of one record in more than one
+// order, so a text that is new may be a state that is known.
 func (p *packer) state(text []byte) int {
 	n, ok := p.states[string(text)]
 	if !ok {
-		n = len(p.texts)
-		p.texts = append(p.texts, graph.Canonical(json.RawMessage(text)))
+		canonical := graph.Canonical(json.RawMessage(text))
+		if n, ok = p.states[canonical]; !ok {
+			n = len(p.texts)
+			p.texts = append(p.texts, canonical)
+			p.states[canonical] = n
+		}
 		p.states[string(text)] = n
 	}
 	return n
