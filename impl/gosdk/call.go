@@ -34,6 +34,9 @@ type call struct {
 	seen   atomic.Bool     // by the middleware
 	done   chan struct{}   // closed when it is answered
 	log    *slog.Logger
+
+	pace    *pace         // nil: it is not paced
+	largest atomic.Uint64 // event sent in its course, in bytes
 }
 
 // callKey is where a call is found in the context of its handler.
@@ -146,7 +149,7 @@ func (h *Handler) call(ctx context.Context, c *conn, m *streamhttp.Message, extr
 		_, _ = m.Stream.Fail(streamhttp.CodeInvalidRequest, err.Error(), nil)
 		return
 	}
-	k := &call{conn: c, id: id, method: m.Method, stream: m.Stream, values: ctx, done: make(chan struct{}), log: h.log}
+	k := &call{conn: c, id: id, method: m.Method, stream: m.Stream, values: ctx, done: make(chan struct{}), log: h.log, pace: h.pace}
 	if !c.begin(k) {
 		_, _ = m.Stream.Fail(streamhttp.CodeInvalidRequest, "a request with this id is running, or the session is over", nil)
 		return

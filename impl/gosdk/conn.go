@@ -193,8 +193,8 @@ func (c *conn) Write(ctx context.Context, m jsonrpc.Message) error {
 		}
 		return rejected(errSessionOver)
 	case *jsonrpc.Request:
-		stream := c.session.Standalone()
-		if k, ok := ctx.Value(callKey{}).(*call); ok && k.conn == c { // what is sent to another session is not of this call
+		k, stream := c.callOf(ctx), c.session.Standalone()
+		if k != nil {
 			if k.isAnswered() {
 				return rejected(errAnswered)
 			}
@@ -203,9 +203,22 @@ func (c *conn) Write(ctx context.Context, m jsonrpc.Message) error {
 		if m.IsCall() {
 			return rejected(c.ask(stream, m))
 		}
-		return rejected(c.tell(stream, m))
+		e, err := c.tell(stream, m)
+		if k != nil && err == nil {
+			k.keep(ctx, e, len(m.Params))
+		}
+		return rejected(err)
 	}
 	panic(fmt.Sprintf("reattach: BUG: the SDK sends a %T", m))
+}
+
+// callOf returns the call in whose course something is sent, or nil: what is
+// sent to another session is not of that call.
+func (c *conn) callOf(ctx context.Context) *call {
+	if k, ok := ctx.Value(callKey{}).(*call); ok && k.conn == c {
+		return k
+	}
+	return nil
 }
 
 // ask sends a request of the server.
@@ -249,7 +262,7 @@ func (c *conn) answered(id jsonrpc.ID) bool {
 const methodCancelled = "notifications/cancelled"
 
 // tell sends a notification.
-func (c *conn) tell(stream *streamhttp.Stream, m *jsonrpc.Request) error {
+func (c *conn) tell(stream *streamhttp.Stream, m *jsonrpc.Request) (streamhttp.Emitted, error) {
 	if m.Method == methodCancelled {
 		var p struct {
 			ID any `json:"requestId"`
@@ -264,6 +277,5 @@ func (c *conn) tell(stream *streamhttp.Stream, m *jsonrpc.Request) error {
 	if len(m.Params) > 0 {
 		params = m.Params
 	}
-	_, err := stream.Emit(m.Method, params)
-	return err
+	return stream.Emit(m.Method, params)
 }

@@ -50,6 +50,7 @@ type Handler struct {
 	subject   func(*http.Request) (string, error)
 	http      *streamhttp.Handler
 	later     *later // serves revisions without sessions
+	pace      *pace
 	log       *slog.Logger
 
 	calls sync.Map // *mcp.RequestExtra to *call, between its arrival and the middleware
@@ -72,6 +73,12 @@ type Options struct {
 	// same subject and a session belongs to whoever knows its id, so raise
 	// HTTP.Session.SubjectSessions to serve more than 1,000 of them.
 	HTTP streamhttp.Options
+
+	// Unpaced lets tools emit as fast as they can. False: a notification that
+	// is sent in the context of a call returns when no more than half of the
+	// session's window waits for its readers, so that a tool does not push out
+	// what its own client has not read (R3, R9). See pace.go.
+	Unpaced bool
 
 	// OfferSessionless answers server/discover as the SDK does. Clients that
 	// speak both eras then choose 2026-07-28, in which nothing can be resumed.
@@ -121,6 +128,9 @@ func NewHandler(getServer func(*http.Request) *mcp.Server, o Options) (*Handler,
 	}
 	h.http = served
 	h.later = newLater(getServer, o)
+	if !o.Unpaced {
+		h.pace = newPace(o.HTTP.Session)
+	}
 	return h, nil
 }
 

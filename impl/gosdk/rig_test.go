@@ -56,7 +56,7 @@ func serve(t *testing.T, s *mcp.Server, o gosdk.Options) (*gosdk.Handler, *httpt
 	return h, serveHTTP(t, h, h.Close)
 }
 
-func serveHTTP(t *testing.T, h http.Handler, end func()) *httptest.Server {
+func serveHTTP(t testing.TB, h http.Handler, end func()) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(func() {
@@ -68,7 +68,7 @@ func serveHTTP(t *testing.T, h http.Handler, end func()) *httptest.Server {
 }
 
 // connect connects the SDK's client, with revision 2025-11-25.
-func connect(t *testing.T, ctx context.Context, tr mcp.Transport, o *mcp.ClientOptions) *mcp.ClientSession {
+func connect(t testing.TB, ctx context.Context, tr mcp.Transport, o *mcp.ClientOptions) *mcp.ClientSession {
 	t.Helper()
 	cs, err := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, o).
 		Connect(ctx, tr, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})

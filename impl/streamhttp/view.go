@@ -35,6 +35,8 @@ type view struct {
 	idle    chan struct{}        // holds a token while nothing is being written
 	mu      sync.Mutex
 	over    bool // the response has ended: its writer may serve another one
+
+	lagging atomic.Pointer[chan struct{}] // closed when it has taken something, or is over; nil = nobody waits
 }
 
 const (
@@ -71,6 +73,7 @@ func (v *view) serve(r *http.Request, older *view) {
 func (v *view) leave() {
 	_ = v.core.Break() // one that ended otherwise knows nothing of it
 	v.session.unseat(v)
+	v.took()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.over = true
@@ -113,6 +116,7 @@ func (v *view) run(gone <-chan struct{}) (clean bool) {
 			return v.end(err)
 		}
 		if n > 0 {
+			v.took()
 			continue
 		}
 		timer.Reset(keepAlive)
