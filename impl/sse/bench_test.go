@@ -1,37 +1,46 @@
 package sse_test
 
 import (
-	"bytes"
+	"strings"
 	"testing"
 
 	"example.com/reattach/impl/sse"
+	"example.com/reattach/spec"
 )
 
-// The bound of both is the copy of the bytes.
-func BenchmarkFraming(b *testing.B) {
-	data := bytes.Repeat([]byte("x"), 256)
-	id := []byte("0123456789abcdef0123456789abcdef:12345:0:12345")
-	frame, _ := sse.AppendEvent(nil, id, "", data)
-	b.Run("bound", func(b *testing.B) {
-		buf := make([]byte, 0, 1024)
-		for range b.N {
-			buf = append(buf[:0], frame...)
+// What framing costs beside the copy that it cannot do without.
+func BenchmarkAppendEvent(b *testing.B) {
+	payload := []byte(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"message":"` + strings.Repeat("x", 180) + `"}}`)
+	id, _ := spec.EventID{Tag: spec.TagOf("session", ""), Seq: 12345, Stream: 3, Ordinal: 1234}.AppendText(nil)
+	var buf []byte
+	b.Run("copy", func(b *testing.B) {
+		for b.Loop() {
+			buf = append(append(buf[:0], id...), payload...)
 		}
 	})
-	b.Run("append", func(b *testing.B) {
-		buf := make([]byte, 0, 1024)
+	b.Run("event", func(b *testing.B) {
 		b.ReportAllocs()
-		for range b.N {
-			buf, _ = sse.AppendEvent(buf[:0], id, "", data)
+		for b.Loop() {
+			buf, _ = sse.AppendEvent(buf[:0], id, "", payload)
 		}
 	})
-	b.Run("next", func(b *testing.B) {
-		r := sse.NewReader(&looper{b: bytes.Repeat(frame, 100)}, sse.Options{})
-		b.ReportAllocs()
-		for range b.N {
-			if _, err := r.Next(); err != nil {
-				b.Fatal(err)
+}
+
+// Every byte at every place of ids of every length up to some words is judged
+// as one looked at alone, whatever surrounds it.
+func TestEveryByteOfAnID(t *testing.T) {
+	for length := 1; length <= 26; length++ {
+		for at := range length {
+			for _, around := range []byte{'a', ' ', 0x1f, 0x80, 0xff} {
+				for c := range 256 {
+					id := []byte(strings.Repeat(string([]byte{around}), length))
+					id[at] = byte(c)
+					bad := c == '\r' || c == '\n' || c == 0
+					if err := sse.CheckID(id); (err != nil) != bad {
+						t.Fatalf("byte %#x at %d of %d, between %#x: %v", c, at, length, around, err)
+					}
+				}
 			}
 		}
-	})
+	}
 }
