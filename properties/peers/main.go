@@ -17,7 +17,6 @@ func main() {
 		rounds = flag.Int("rounds", 6, "rounds of which the median is taken")
 		each   = flag.Duration("each", 300*time.Millisecond, "about the time of one sample")
 		only   = flag.String("rows", "", "rows whose names begin with one of these, separated by commas; all if empty")
-		plots  = flag.String("plots", "", "draw how cost grows, as SVG, into this directory, and measure nothing else")
 		quiet  = flag.Bool("quiet", false, "no progress on standard error")
 	)
 	flag.Usage = func() {
@@ -35,13 +34,6 @@ func main() {
 	progress := io.Writer(os.Stderr)
 	if *quiet {
 		progress = io.Discard
-	}
-	if *plots != "" {
-		if err := drawPlots(*plots, *each, progress); err != nil {
-			fmt.Fprintln(os.Stderr, "peers:", err)
-			os.Exit(1)
-		}
-		return
 	}
 	fmt.Printf("%s, %s/%s, %d processors; medians of %d rounds\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), *rounds)
 	met, all, ran := 0, 0, 0

@@ -4,20 +4,20 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/mark3labs/mcp-go/server"
+	mcpgoserver "github.com/mark3labs/mcp-go/server"
 )
 
 // mcp-go's InMemoryEventStore. It has no bound: a session shrinks only when it
 // is purged whole, so it is, every four windows, and that is in the figure.
 type mcpgoStore struct {
-	store  *server.InMemoryEventStore
+	store  *mcpgoserver.InMemoryEventStore
 	names  []string
 	events []int
 	ids    []string // of session 0, as many as there is room for
 }
 
 func openMcpgo(sessions int) (store, error) {
-	s := &mcpgoStore{store: server.NewInMemoryEventStore(), names: sessionNames(sessions), events: make([]int, sessions)}
+	s := &mcpgoStore{store: mcpgoserver.NewInMemoryEventStore(), names: sessionNames(sessions), events: make([]int, sessions)}
 	s.ids = make([]string, 0, 2*windowEvents)
 	return s, nil
 }
