@@ -129,7 +129,7 @@ func FuzzDigestCall(f *testing.F) {
 func TestReasonsThatProveThatAKeyDidNotRun(t *testing.T) {
 	for r, want := range map[Reason]bool{
 		ReasonKeySealed: true, ReasonKeyFuture: true, ReasonLedgerFull: true,
-		ReasonKeyReused: false, ReasonKeyUnknown: false, ReasonKeyMalformed: false, ReasonLedgerUnavailable: false, ReasonSessionUnknown: false,
+		ReasonKeyReused: false, ReasonKeyUnknown: false, ReasonKeyMalformed: false, ReasonLedgerUnavailable: false, ReasonResponseLost: false, ReasonSessionUnknown: false,
 	} {
 		if r.KnownNotExecuted() != want {
 			t.Errorf("%s: known as not executed is %v", string(r), !want)

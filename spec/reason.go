@@ -49,6 +49,7 @@ const (
 	ReasonKeyFuture         Reason = "key_future"         // sealed: minted ahead of the server's clock
 	ReasonLedgerFull        Reason = "ledger_full"        // sealed: no room for its outcome
 	ReasonLedgerUnavailable Reason = "ledger_unavailable" // proves nothing
+	ReasonResponseLost      Reason = "response_lost"      // executed, and the response was too large to keep
 )
 
 // Reasons that stay at the server: they answer the application's own calls.
@@ -82,6 +83,9 @@ const (
 	ReasonStreamLost      Reason = "stream_lost"
 	ReasonStreamSuspended Reason = "stream_suspended"
 	ReasonNotExecuted     Reason = "not_executed"
+	ReasonLedgerForeign   Reason = "ledger_foreign" // the key is of a ledger that this session's server did not name
+	ReasonLeaseHeld       Reason = "lease_held"     // another process holds the record
+	ReasonLeaseLost       Reason = "lease_lost"     // another process took the record over
 )
 
 // Reasons for which a client abandons its epoch (R21, R22, R24), beside the

@@ -26,6 +26,8 @@ type Stream struct {
 	call    *call           // while it is in flight; nil for initialize
 	last    atomic.Bool     // the call is answered
 	opening *opening        // of the call that opens the session
+
+	intercept func(answer []byte) []byte // nil: nobody looks at the answer first
 }
 
 // An opening takes the answer to initialize: it goes out beside the id of the
@@ -105,6 +107,9 @@ func (s *Stream) SendAnswer(message []byte) (Emitted, error) {
 func (s *Stream) finish(payload []byte) (Emitted, error) {
 	if s.last.Swap(true) {
 		return Emitted{}, ErrNotACall
+	}
+	if s.intercept != nil {
+		payload = s.intercept(payload)
 	}
 	if s.opening != nil {
 		s.opening.answer = payload
