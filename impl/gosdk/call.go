@@ -169,13 +169,13 @@ func (h *Handler) call(ctx context.Context, c *conn, m *streamhttp.Message, extr
 		return
 	case <-ctx.Done():
 	}
-	if context.Cause(ctx) != streamhttp.ErrCancelled { // else its client's notification is on the way to the SDK
-		reason, _ := json.Marshal(struct {
-			ID     any    `json:"requestId"`
-			Reason string `json:"reason"`
-		}{id.Raw(), context.Cause(ctx).Error()})
-		c.push(&jsonrpc.Request{Method: methodCancelled, Params: reason})
-	}
+	// Whoever ends the work, the SDK knows one way: its client's. It does no harm
+	// twice.
+	reason, _ := json.Marshal(struct {
+		ID     any    `json:"requestId"`
+		Reason string `json:"reason"`
+	}{id.Raw(), context.Cause(ctx).Error()})
+	c.push(&jsonrpc.Request{Method: methodCancelled, Params: reason})
 	select {
 	case <-k.done:
 	case <-c.closed:

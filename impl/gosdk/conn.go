@@ -204,8 +204,15 @@ func (c *conn) Write(ctx context.Context, m jsonrpc.Message) error {
 			return rejected(c.ask(stream, m))
 		}
 		e, err := c.tell(stream, m)
-		if k != nil && err == nil {
+		switch {
+		case k == nil:
+		case err == nil:
 			k.keep(ctx, e, len(m.Params))
+		case !errors.Is(err, spec.ReasonEventTooLarge) && !errors.Is(err, streamhttp.ErrPayload):
+			// Nobody will ever read it: the stream or the session is over. If the
+			// work is to stop its context says so; else a ledger answers for it,
+			// and it is not to fail because of that (R22).
+			err = nil
 		}
 		return rejected(err)
 	}

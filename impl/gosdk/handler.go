@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"example.com/reattach/impl/ledger"
 	"example.com/reattach/impl/session"
 	"example.com/reattach/impl/streamhttp"
 )
@@ -74,6 +75,12 @@ type Options struct {
 	// HTTP.Session.SubjectSessions to serve more than 1,000 of them.
 	HTTP streamhttp.Options
 
+	// Ledger remembers what ran, so that a client of ours whose call ended in
+	// doubt learns what became of it, and no call runs twice (R28, R23). A tool
+	// whose client has lost its session then runs to its end. Nil: none. It
+	// stays the program's to close.
+	Ledger *ledger.Ledger
+
 	// Unpaced lets tools emit as fast as they can. False: a notification that
 	// is sent in the context of a call returns when no more than half of the
 	// session's window waits for its readers, so that a tool does not push out
@@ -122,7 +129,11 @@ func NewHandler(getServer func(*http.Request) *mcp.Server, o Options) (*Handler,
 		o.HTTP.Subject = h.user
 	}
 	h.subject = o.HTTP.Subject
-	served, err := streamhttp.NewHandler(h.serve, o.HTTP)
+	app := streamhttp.App(h.serve)
+	if o.Ledger != nil {
+		app = o.Ledger.Wrap(app)
+	}
+	served, err := streamhttp.NewHandler(app, o.HTTP)
 	if err != nil {
 		return nil, fmt.Errorf("reattach: Options.HTTP: %w", err)
 	}
