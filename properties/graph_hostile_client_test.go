@@ -48,7 +48,7 @@ func TestGraphHostileClientCore(t *testing.T) {
 // leaves fails if a walk covered another part of its graph than it did.
 func leaves(t *testing.T, w graph.Walked, covered int, left string) {
 	t.Helper()
-	t.Logf("graph %s: covered %d states, left out %v, denied %v", w.Graph, w.Covered, w.Left, w.Denied)
+	t.Logf("covered are %d states of %s, left out %v, denied %v", w.Covered, w.Graph, w.Left, w.Denied)
 	if got := fmt.Sprint(w.Left); w.Covered != covered || got != left {
 		t.Errorf("%d states of the graph are covered, left out are %s; pinned %d and %s", w.Covered, got, covered, left)
 	}

@@ -22,6 +22,9 @@ type System[C any] struct {
 	// them: Ask must refuse them then. Otherwise the graph has an edge for every
 	// request that is within its bounds, the refusals too.
 	Offers bool
+	// Hides says of which requests the system may remember what the graph does
+	// not show, even where the edge leads back; nil: of none.
+	Hides func(Request) bool
 	// Abstract maps the system to a state of the graph.
 	Abstract func(C) any
 	// Key is everything that decides how the system will behave: equal keys,
@@ -87,7 +90,7 @@ func (f *Fault) Error() string {
 //
 //	(1) the system does what a label says exactly if the graph has an edge for it
 //	(2) the state after it is the edge's
-//	(3) where the edge leads back, nothing changed at all
+//	(3) where the edge leads back, nothing changed at all, unless the system Hides something
 //
 // A request is made once a state, and its reply decides about all its labels.
 // The error is a [*Fault], with the shortest path to it.
@@ -166,7 +169,7 @@ func (w *walk[C]) expand() error {
 			}
 		case e == nil:
 			w.done.Beyond[w.graph.Requests[r].Action]++
-		case e.To == here.state:
+		case e.To == here.state && !w.hides(w.graph.Requests[r]):
 			if err := w.ask(idle, w.graph.Requests[r], *e); err != nil {
 				return err
 			}
@@ -178,6 +181,8 @@ func (w *walk[C]) expand() error {
 	}
 	return nil
 }
+
+func (w *walk[C]) hides(r Request) bool { return w.system.Hides != nil && w.system.Hides(r) }
 
 // refused makes one request for which the graph has no edge.
 func (w *walk[C]) refused(c C, r Request) error {
@@ -221,7 +226,7 @@ func (w *walk[C]) ask(c C, r Request, e Edge) error {
 	w.done.Refused += len(r.Labels) - 1
 	w.kinds[e.Label]++
 	after := w.system.Key(c)
-	if e.To == state {
+	if e.To == state && (after == key || !w.hides(r)) {
 		if after != key {
 			return w.fault(w.at, want.String(), "nothing may change, and it became\n"+after)
 		}
