@@ -154,8 +154,8 @@ func (s *Session) Expire(inUse bool) spec.Reason {
 	return ""
 }
 
-// Drain: shutdown has begun; every view is ended, and nothing new is taken
-// (R12).
+// Drain: shutdown has begun; nothing new is taken, and the view on which no
+// call waits is ended (R12).
 func (s *Session) Drain(now int64) spec.Reason {
 	if !s.serves() {
 		return spec.ReasonOutOfTurn
@@ -163,9 +163,7 @@ func (s *Session) Drain(now int64) spec.Reason {
 	s.EvictDue(now)
 	if s.state == spec.Live {
 		s.state = spec.Draining
-		for _, st := range s.streams {
-			st.attached = false
-		}
+		s.streams[0].attached = false
 		s.settle()
 	}
 	return ""

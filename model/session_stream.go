@@ -113,6 +113,9 @@ func (s *Session) EndView(n uint64, now int64) spec.Reason { return s.detach(n, 
 // Overtake: the view is cut, because the next event is gone (R9).
 func (s *Session) Overtake(n uint64, now int64) spec.Reason { return s.detach(n, now) }
 
+// Stall: the view is cut, because it accepts too little (R9).
+func (s *Session) Stall(n uint64, now int64) spec.Reason { return s.detach(n, now) }
+
 // Break: the connection of the view is gone.
 func (s *Session) Break(n uint64, now int64) spec.Reason { return s.detach(n, now) }
 

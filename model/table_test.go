@@ -171,6 +171,8 @@ func TestModelAgreesWithStreamTable(t *testing.T) {
 			_, r = s.Deliver(n, 0)
 		case spec.ViewOvertaken:
 			r = s.Overtake(n, 0)
+		case spec.ViewStalls:
+			r = s.Stall(n, 0)
 		case spec.ViewBreaks:
 			r = s.Break(n, 0)
 		case spec.DetachBudgetElapses:

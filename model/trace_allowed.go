@@ -104,6 +104,7 @@ func (s *Session) allowedOf(n uint64) (moves []string) {
 			return fmt.Sprintf(" as %v", e.ID), r
 		}},
 		{spec.HandlerEndsView, func(c *Session) (string, spec.Reason) { return "", c.EndView(n, 0) }},
+		{spec.ViewStalls, func(c *Session) (string, spec.Reason) { return "", c.Stall(n, 0) }},
 		{spec.ViewBreaks, func(c *Session) (string, spec.Reason) { return "", c.Break(n, 0) }},
 		{spec.DetachBudgetElapses, func(c *Session) (string, spec.Reason) { return "", c.ElapseDetach(n, 0, 0) }},
 	} {

@@ -116,7 +116,7 @@ func (s *tracedSession) demandEach(before map[uint64]StreamView, t spec.Trigger)
 		switch {
 		case t == spec.SessionEnds && !s.model.serves():
 			s.demand(t, v, spec.Forgotten)
-		case t == spec.HandlerEndsView && (v.State == spec.Attached || v.State == spec.FinishedAttached):
+		case t == spec.HandlerEndsView && v.Number == 0 && v.State == spec.Attached:
 			s.demand(t, v, withoutView(v.State))
 		}
 	}
@@ -244,6 +244,8 @@ func (s *tracedSession) moveStream(m move) string {
 		got = s.model.EndView(n, 0)
 	case spec.ViewBreaks:
 		got = s.model.Break(n, 0)
+	case spec.ViewStalls: // how fast a reader reads is no part of a trace
+		got = s.model.Stall(n, 0)
 	case spec.ViewOvertaken:
 		if v := before[n]; m.Refused == "" && v.Position >= v.Floor.Ordinal {
 			return fmt.Sprintf("the next event of the view, ordinal %d, is retained", v.Position+1)

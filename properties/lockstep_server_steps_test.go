@@ -51,7 +51,7 @@ type serverStep struct {
 
 var serverMoves = []share[string]{
 	{"emit", 300}, {"deliver", 260}, {"resume", 200}, {"answer", 60}, {"call", 70}, {"break", 60}, {"wait", 30}, {"evict oldest", 30},
-	{"evict due", 20}, {"end view", 15}, {"overtake", 8}, {"late", 30}, {"elapse", 10}, {"tick", 25}, {"open", 15}, {"notify", 8},
+	{"evict due", 20}, {"end view", 15}, {"overtake", 8}, {"stall", 8}, {"end views", 3}, {"late", 30}, {"elapse", 10}, {"tick", 25}, {"open", 15}, {"notify", 8},
 	{"end retention", 10}, {"cap records", 10}, {"end stream", 6}, {"initialize", 40}, {"terminate", 5}, {"expire", 8}, {"drain", 5},
 }
 
@@ -170,6 +170,15 @@ func (w *serverWorld) take(p *serverPair, s serverStep) error {
 		return p.both("EndView", now, func() error { return p.core.EndView(n, now) }, func() spec.Reason { return p.twin.EndView(n, now) })
 	case "overtake":
 		return p.both("Overtake", now, func() error { return p.core.Overtake(n, now) }, func() spec.Reason { return p.twin.Overtake(n, now) })
+	case "stall":
+		return p.both("Stall", now, func() error { return p.core.Stall(n, now) }, func() spec.Reason { return p.twin.Stall(n, now) })
+	case "end views":
+		return p.both("EndViews", now, func() error { return p.core.EndViews(now) }, func() spec.Reason {
+			for _, st := range p.twin.Observe().Streams {
+				p.twin.EndView(st.Number, now)
+			}
+			return ""
+		})
 	case "elapse":
 		return p.elapse(n, now)
 	case "tick":
@@ -239,7 +248,7 @@ func (p *serverPair) streamFor(s serverStep) uint64 {
 	var apt []uint64 // those for which the step is meant
 	for _, r := range records {
 		switch s.Do {
-		case "deliver", "break", "end view", "overtake":
+		case "deliver", "break", "end view", "overtake", "stall":
 			if r.View != nil {
 				apt = append(apt, r.Number)
 			}

@@ -152,7 +152,7 @@ func TestServerLockstep(t *testing.T) {
 		"evicted one to make room", "evicted several to make room", "evicted for age", "evicted several for age", "told of a reader that lags",
 		"empty event", "too large", "numbers exhausted", "opened with high numbers", "the clock stepped back",
 		"ended with an unknown outcome", "detach budget elapsed",
-		"a view asked after it was superseded", "a view asked after it was broken", "a view asked after it was overtaken",
+		"a view asked after it was superseded", "a view asked after it was broken", "a view asked after it was overtaken", "a view asked after it was stalled",
 		"a view asked after it was delivered", "a view asked after it was ended on purpose", "a view asked after it was session over")
 }
 

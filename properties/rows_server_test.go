@@ -151,6 +151,8 @@ func (r *serverRig) happen(t spec.Trigger, want spec.Guard) (err error) {
 		r.taken, err = c.Deliver(n, 0)
 	case spec.ViewOvertaken:
 		err = c.Overtake(n, 0)
+	case spec.ViewStalls:
+		err = c.Stall(n, 0)
 	case spec.ViewBreaks:
 		err = c.Break(n, 0)
 	case spec.DetachBudgetElapses:
@@ -236,12 +238,7 @@ func (r *serverRig) shows(e spec.Effect) error {
 	case spec.EndStreams:
 		return expect(len(r.core.Streams()) == 0, "a stream has still a record")
 	case spec.EndViews:
-		for _, s := range r.core.Streams() {
-			if s.View != nil {
-				return errors.New("a view is still open")
-			}
-		}
-		return nil
+		return expect(r.core.Stream(0).View == nil, "the standalone stream's view is still open")
 	case spec.AssignNumber:
 		return expect(r.core.NextStream() == r.stream+1, "the number was not taken")
 	case spec.AnnouncePosition:
@@ -261,6 +258,9 @@ func (r *serverRig) shows(e spec.Effect) error {
 		}
 		return expect(older != nil && now.View == nil && older.End != session.StillOpen, "the view did not end")
 	case spec.CutView:
+		if older != nil && older.End == session.EndStalled {
+			return ended(session.EndStalled)
+		}
 		return ended(session.EndOvertaken)
 	case spec.DropView:
 		return ended(session.EndBroken)

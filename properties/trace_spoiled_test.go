@@ -149,7 +149,7 @@ func TestMissingStepsAreNoticedWithoutNumbers(t *testing.T) {
 			}
 			shows := anyStep
 			switch step.Trigger {
-			case spec.ViewDelivers.String(), spec.ViewBreaks.String(), spec.ViewOvertaken.String(), spec.HandlerEndsView.String():
+			case spec.ViewDelivers.String(), spec.ViewBreaks.String(), spec.ViewOvertaken.String(), spec.ViewStalls.String(), spec.HandlerEndsView.String():
 				shows = func(l model.TraceLine) bool { return l.Stream != nil && *l.Stream == *step.Stream }
 			case spec.RetentionEnds.String(): // several come in any order
 				shows = func(l model.TraceLine) bool { return l.Trigger != step.Trigger }

@@ -79,7 +79,7 @@ func (p *played) step(d dice) {
 		}
 		return p.views[len(p.views)-1-d(min(6, len(p.views)))]
 	}
-	switch d(40) {
+	switch d(42) {
 	case 0, 1, 2, 3:
 		if _, v, err := s.Call(nil); err == nil {
 			p.views = append(p.views, v)
@@ -113,7 +113,13 @@ func (p *played) step(d dice) {
 		case 4:
 			cursors[0] = "nonsense"
 		}
-		if v, _, err := s.Resume(session.Request{Cursors: cursors}); err == nil && v != nil {
+		var attempts []string
+		if d(3) == 0 {
+			attempts = []string{fmt.Sprintf("1.%d", d(9))}
+		} else if d(20) == 0 {
+			attempts = []string{"one"}
+		}
+		if v, _, err := s.Resume(session.Request{Cursors: cursors, Attempts: attempts}); err == nil && v != nil {
 			p.views = append(p.views, v)
 		}
 	case 32:
@@ -134,6 +140,13 @@ func (p *played) step(d dice) {
 	case 39:
 		if d(40) == 0 {
 			p.registry.Drain()
+			if d(2) == 0 {
+				p.registry.EndViews()
+			}
+		}
+	case 40, 41:
+		if v := view(); v != nil {
+			[]func() error{v.Stall, v.Stall, v.End}[d(3)]() // one that is over stays as it is
 		}
 	}
 }

@@ -182,6 +182,8 @@ func inWindow(t *testing.T, lines []model.TraceLine) (labels []string) {
 			say(`[do |-> %q, s |-> %d, reply |-> [why |-> "ok", seq |-> %d, n |-> %d, evicted |-> %d, lag |-> %d]]`, do, n, l.Seq+1, l.Head+1, leaves, lag)
 		case spec.HandlerEndsView.String():
 			say(`[do |-> "EndView", s |-> %d, reply |-> %q]`, n, why)
+		case spec.ViewStalls.String(): // to Window one reason to end a view is as good as another
+			say(`[do |-> "EndView", s |-> %d, reply |-> %q]`, n, why)
 		case spec.ViewBreaks.String():
 			say(`[do |-> "Break", s |-> %d, reply |-> %q]`, n, why)
 		case spec.ViewDelivers.String():

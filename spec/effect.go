@@ -13,7 +13,7 @@ const (
 	OpenStream       // open a stream for the call
 	DecideCursor     // run the decision function
 	EndStreams       // fire SessionEnds for every stream
-	EndViews         // end every view cleanly, with retry
+	EndViews         // end every view on which no call waits for its answer cleanly, with retry
 	Bury             // remember that and how the session ended (R6)
 	AssignNumber     // the next stream number
 	AnnouncePosition // begin a view, tell session and position first (R8)

@@ -25,6 +25,7 @@ const (
 	DefaultSessionBudget = 30 * time.Minute // a session without request, view or call lives on
 	DefaultKeepAlive     = 15 * time.Second // a quiet view carries a comment
 	DefaultWriteBudget   = 30 * time.Second // one write to a view may take
+	DefaultGracePeriod   = 30 * time.Second // a drain is over
 	DefaultRetryHint     = time.Second      // `retry` on a view that is ended on purpose
 	DefaultRetryAfter    = 5 * time.Second  // Retry-After of a refusal that may pass
 )

@@ -6,9 +6,9 @@ package spec
 // ([Verdict.Trigger]); the table says what the stream does about it.
 func StreamTable() Table { return streamTable }
 
-var streamTable = parseTable("stream", 65, Unopened, []State{Unopened, Detached, Attached, FinishedDetached, FinishedAttached, Forgotten}, []Trigger{
+var streamTable = parseTable("stream", 68, Unopened, []State{Unopened, Detached, Attached, FinishedDetached, FinishedAttached, Forgotten}, []Trigger{
 	StreamOpens, HandlerEmits, HandlerAnswers, HandlerEndsView, ClientAttaches, ClientReattaches, ClientCompletes, ClientIsRefused,
-	ViewDelivers, ViewOvertaken, ViewBreaks, DetachBudgetElapses, RetentionEnds, RecordsCapped, SessionEnds,
+	ViewDelivers, ViewOvertaken, ViewStalls, ViewBreaks, DetachBudgetElapses, RetentionEnds, RecordsCapped, SessionEnds,
 }, `
 | ID   | From                              | Trigger             | Guard                  | To                       | Effects                         | Cites     |
 | ST01 | Unopened                          | StreamOpens         | WithView               | Attached                 | AssignNumber AnnouncePosition   | R2 R7 R8  |
@@ -26,8 +26,8 @@ var streamTable = parseTable("stream", 65, Unopened, []State{Unopened, Detached,
 | ST13 | Unopened                          | HandlerAnswers      |                        | forbid stream_unopened   |                                 | R7        |
 | ST14 | FinishedDetached,FinishedAttached | HandlerAnswers      |                        | forbid stream_finished   |                                 | R11       |
 | ST15 | Forgotten                         | HandlerAnswers      |                        | forbid stream_forgotten  |                                 | R6        |
-| ST16 | Attached                          | HandlerEndsView     |                        | Detached                 | EndView                         | R9 R12    |
-| ST17 | FinishedAttached                  | HandlerEndsView     |                        | FinishedDetached         | EndView                         | R9 R12    |
+| ST16 | Attached                          | HandlerEndsView     |                        | Detached                 | EndView                         | R9b R12   |
+| ST17 | FinishedAttached                  | HandlerEndsView     |                        | FinishedDetached         | EndView                         | R9b R12   |
 | ST18 | Unopened,Detached,FinishedDetached,Forgotten | HandlerEndsView |                | forbid no_view           |                                 | R9        |
 | ST19 | Detached                          | ClientAttaches      |                        | Attached                 | AnnouncePosition                | R7 R8     |
 | ST20 | Attached                          | ClientAttaches      |                        | =                        | SupersedeView AnnouncePosition  | R7 R8 R10 |
@@ -76,4 +76,7 @@ var streamTable = parseTable("stream", 65, Unopened, []State{Unopened, Detached,
 | ST63 | FinishedAttached                  | SessionEnds         |                        | Forgotten                | EndView ForgetStream            | R6        |
 | ST64 | Unopened                          | SessionEnds         |                        | forbid stream_unopened   |                                 | R6        |
 | ST65 | Forgotten                         | SessionEnds         |                        | forbid stream_forgotten  |                                 | R6        |
+| ST66 | Attached                          | ViewStalls          |                        | Detached                 | CutView                         | R9        |
+| ST67 | FinishedAttached                  | ViewStalls          |                        | FinishedDetached         | CutView                         | R9        |
+| ST68 | Unopened,Detached,FinishedDetached,Forgotten | ViewStalls |                      | forbid no_view           |                                 | R9        |
 `)

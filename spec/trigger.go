@@ -26,6 +26,7 @@ const (
 	ClientIsRefused     // verdict refuse
 	ViewDelivers        // the view takes the next event to its wire
 	ViewOvertaken       // the next event of the view is evicted
+	ViewStalls          // data was pending on the view for the stall budget, and too little of it was accepted
 	ViewBreaks          // the connection of the view is gone
 	DetachBudgetElapses // the stream was without a view for its budget
 	RetentionEnds       // the last retained event of the stream is evicted
@@ -79,7 +80,7 @@ var triggerNames = [numTriggers]string{
 	ServerDrains: "ServerDrains",
 	StreamOpens:  "StreamOpens", HandlerEmits: "HandlerEmits", HandlerAnswers: "HandlerAnswers", HandlerEndsView: "HandlerEndsView",
 	ClientAttaches: "ClientAttaches", ClientReattaches: "ClientReattaches", ClientCompletes: "ClientCompletes", ClientIsRefused: "ClientIsRefused",
-	ViewDelivers: "ViewDelivers", ViewOvertaken: "ViewOvertaken", ViewBreaks: "ViewBreaks",
+	ViewDelivers: "ViewDelivers", ViewOvertaken: "ViewOvertaken", ViewStalls: "ViewStalls", ViewBreaks: "ViewBreaks",
 	DetachBudgetElapses: "DetachBudgetElapses", RetentionEnds: "RetentionEnds", RecordsCapped: "RecordsCapped", SessionEnds: "SessionEnds",
 	CallerOpens: "CallerOpens", ServerOpens: "ServerOpens", OpeningFails: "OpeningFails", EpochCommitted: "EpochCommitted",
 	CallerCalls: "CallerCalls", CallerNotifies: "CallerNotifies", CallerResolves: "CallerResolves",

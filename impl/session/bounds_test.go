@@ -148,6 +148,9 @@ func TestDrainIsOutOfTheWayOfRetention(t *testing.T) {
 	if err := r.Drain(0); err != nil {
 		t.Fatal(err)
 	}
+	if err := r.EndViews(0); err != nil {
+		t.Fatal(err)
+	}
 	r.is(first, spec.Forgotten)
 	r.is(second, spec.FinishedDetached)
 	r.emits(0, 2, 2)

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
 
 	"example.com/reattach/fsm"
@@ -116,12 +117,32 @@ func (c *Core) Expire(inUse bool) error {
 	return c.fireSession(spec.SessionBudgetElapses, facts, &operation{})
 }
 
-// Drain fires ServerDrains: every view ends cleanly (R12).
+// Drain fires ServerDrains: nothing new is taken, and the standalone stream's
+// view ends cleanly. Those of calls go on, so that what finishes in time is
+// answered: see EndViews (R12).
 func (c *Core) Drain(now int64) error {
 	c.begin()
 	err := c.fireSession(spec.ServerDrains, 0, &operation{now: now})
 	if err == nil {
 		c.retire() // views may have been in the way
+	}
+	return err
+}
+
+// EndViews fires HandlerEndsView for every stream that has a view: what a drain
+// does with the views of calls that are still running when its time is up
+// (R12). The error is the first refusal, if the table at work refuses any.
+func (c *Core) EndViews(now int64) (err error) {
+	c.begin()
+	for _, rec := range c.records() {
+		if rec.view == nil {
+			continue
+		}
+		if refused := c.fire(rec, spec.HandlerEndsView, 0, &operation{now: now}); refused != nil {
+			err = cmp.Or(err, refused)
+			continue
+		}
+		c.retire() // the view may have been in the way
 	}
 	return err
 }

@@ -80,7 +80,7 @@ func (c *Core) perform(step fsm.Step, rec *record, op *operation) error {
 		case spec.EndStreams:
 			err = c.all(spec.SessionEnds, hasRecord, op)
 		case spec.EndViews:
-			err = c.all(spec.HandlerEndsView, hasView, op)
+			err = c.all(spec.HandlerEndsView, isIdle, op)
 		case spec.Bury:
 			c.note(e, nil, nil)
 			c.window = window.Resume(&c.cfg.Window, c.window.Seq())
@@ -150,8 +150,11 @@ func (c *Core) openStream(op *operation) error {
 	return c.fire(rec, spec.StreamOpens, facts, op)
 }
 
-func hasRecord(*record) bool   { return true }
-func hasView(rec *record) bool { return rec.view != nil }
+func hasRecord(*record) bool { return true }
+
+// isIdle reports whether the stream has a view on which no call waits for its
+// answer: the standalone stream's.
+func isIdle(rec *record) bool { return rec.view != nil && rec.number == 0 }
 
 // all fires a trigger of every stream that is concerned, or of none.
 func (c *Core) all(t spec.Trigger, concerned func(*record) bool, op *operation) error {

@@ -267,10 +267,11 @@ func TestDrainAndClose(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Drain()
-		for _, v := range []*session.View{call, get} {
-			if _, err := v.Next(t.Context(), nil); !errors.Is(err, session.ErrViewEnded) {
-				t.Errorf("stream %d: %v", v.Stream().Number(), err)
-			}
+		if _, err := get.Next(t.Context(), nil); !errors.Is(err, session.ErrViewEnded) {
+			t.Errorf("the standalone stream: %v", err)
+		}
+		if _, _, err := call.TryNext(nil); err != nil {
+			t.Errorf("the call's stream: %v", err)
 		}
 		_, err = r.Open("bob", nil)
 		refuses(t, err, spec.ReasonDraining)
@@ -278,8 +279,12 @@ func TestDrainAndClose(t *testing.T) {
 		refuses(t, err, spec.ReasonDraining)
 		_, _, err = s.Call(nil)
 		refuses(t, err, spec.ReasonDraining)
-		if _, err := st.Answer([]byte("still")); err != nil {
+		if _, err := st.Emit([]byte("still")); err != nil {
 			t.Error(err)
+		}
+		r.EndViews()
+		if _, err := call.Next(t.Context(), nil); !errors.Is(err, session.ErrViewEnded) {
+			t.Errorf("the call's stream, when the time is up: %v", err)
 		}
 		if !r.Stats().Draining {
 			t.Error("it does not say that it drains")

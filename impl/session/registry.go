@@ -169,7 +169,9 @@ func (r *Registry) refuse(state spec.State, t spec.Trigger) error {
 }
 
 // Drain begins the shutdown (R12): new sessions, calls and resumptions are
-// refused, every view ends cleanly, running calls go on. It is not undone.
+// refused, the standalone streams' views end cleanly, running calls and the
+// views that wait for their answers go on. It is not undone. What comes next is
+// EndViews, when the time is up, and Close.
 func (r *Registry) Drain() {
 	r.mu.Lock()
 	r.draining = true
@@ -178,6 +180,9 @@ func (r *Registry) Drain() {
 	// Whoever opens a session from now on is refused; who did before is in a shard.
 	r.each(func(s *Session) { s.drain() })
 }
+
+// EndViews ends every view cleanly, between two events; clients may resume.
+func (r *Registry) EndViews() { r.each((*Session).endViews) }
 
 // Close drains, ends every session as its client would, and stops the
 // registry's goroutine. What a session is asked for afterwards is refused.

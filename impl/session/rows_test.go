@@ -77,6 +77,7 @@ func streamPulls(cfg *session.Config) []pull {
 			}
 		}},
 		{spec.ViewOvertaken, func(c *session.Core, n uint64) error { return c.Overtake(n, 0) }},
+		{spec.ViewStalls, func(c *session.Core, n uint64) error { return c.Stall(n, 0) }},
 		{spec.ViewBreaks, func(c *session.Core, n uint64) error { return c.Break(n, 0) }},
 		{spec.DetachBudgetElapses, func(c *session.Core, n uint64) error { return c.ElapseDetach(n, 0) }},
 		{spec.RetentionEnds, func(c *session.Core, n uint64) error { return c.EndRetention(n) }},

@@ -175,6 +175,17 @@ func (s *Session) drain() {
 	_ = s.core.Drain(now)
 }
 
+// endViews ends the session's views, as far as the table at work lets it.
+func (s *Session) endViews() {
+	now := s.owner.registry.now()
+	s.mu.Lock()
+	defer s.release(now)
+	if s.core.Busy() {
+		s.active = now
+	}
+	_ = s.core.EndViews(now)
+}
+
 // enter locks the session for a sign of life, and returns what unlocks it.
 func (s *Session) enter() (leave func()) {
 	now := s.owner.registry.now()

@@ -205,6 +205,11 @@ func (c *Core) overtake(rec *record, now int64) error {
 	return err
 }
 
+// Stall fires ViewStalls: the stream's view accepts too little, and is cut. Who
+// writes it measures that; one that is cut without need loses nothing, because
+// its client can resume.
+func (c *Core) Stall(n uint64, now int64) error { return c.cold(n, spec.ViewStalls, now) }
+
 // Break fires ViewBreaks: the connection of the stream's view is gone.
 func (c *Core) Break(n uint64, now int64) error { return c.cold(n, spec.ViewBreaks, now) }
 

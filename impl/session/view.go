@@ -65,7 +65,7 @@ func (v *View) Lag() uint64 {
 //
 // It returns io.EOF once the view was delivered to its end, the context's
 // error, or a [*ViewOverError]: ErrSuperseded (nothing more may be written),
-// ErrOvertaken, ErrViewEnded, ErrSessionOver, ErrBroken.
+// ErrOvertaken, ErrStalled, ErrViewEnded, ErrSessionOver, ErrBroken.
 func (v *View) Next(ctx context.Context, buf []byte) (Delivery, error) {
 	for {
 		d, ok, err := v.TryNext(buf)
@@ -160,7 +160,19 @@ func (v *View) Events(ctx context.Context) iter.Seq2[Delivery, error] {
 
 // Break fires ViewBreaks: the connection is gone, and its stream waits for the
 // client to resume. A view that has ended stays as it is.
-func (v *View) Break() error {
+func (v *View) Break() error { return v.finish((*Core).Break) }
+
+// Stall fires ViewStalls: the view accepts too little, and is cut (R9). Its
+// reader is told ErrStalled. A view that has ended stays as it is.
+func (v *View) Stall() error { return v.finish((*Core).Stall) }
+
+// End fires HandlerEndsView for this very view, whatever its stream got since:
+// it ends cleanly, and the client may resume (R9b). A view that has ended stays
+// as it is.
+func (v *View) End() error { return v.finish((*Core).EndView) }
+
+// finish fires what ends the view, unless it has ended.
+func (v *View) finish(how func(*Core, uint64, int64) error) error {
 	s := v.session
 	now := s.owner.registry.now()
 	s.mu.Lock()
@@ -169,5 +181,5 @@ func (v *View) Break() error {
 		return nil
 	}
 	s.active = now
-	return s.core.Break(v.state.Stream, now)
+	return how(&s.core, v.state.Stream, now)
 }

@@ -35,12 +35,13 @@ const (
 	EndDelivered                 // its stream is finished, and it took the last event
 	EndSuperseded                // a newer view took its place: it writes nothing more (R10)
 	EndOvertaken                 // its next event is evicted: the client gets R5 next (R9)
+	EndStalled                   // it accepted too little for too long (R9)
 	EndOnPurpose                 // the server ended it between two events: the client may resume
 	EndSession                   // the session is over (R6)
 	EndBroken                    // its connection is gone
 )
 
-var viewEndNames = [...]string{"open", "delivered", "superseded", "overtaken", "ended on purpose", "session over", "broken"}
+var viewEndNames = [...]string{"open", "delivered", "superseded", "overtaken", "stalled", "ended on purpose", "session over", "broken"}
 
 func (e ViewEnd) String() string {
 	if int(e) < len(viewEndNames) {
@@ -54,6 +55,7 @@ func (e ViewEnd) String() string {
 var (
 	ErrSuperseded  = errors.New("session: view superseded by a newer one")
 	ErrOvertaken   = errors.New("session: view overtaken by eviction, resumption required")
+	ErrStalled     = errors.New("session: view cut because it accepts too little, resumption required")
 	ErrViewEnded   = errors.New("session: view ended by the server, the client may resume")
 	ErrSessionOver = errors.New("session: session over")
 	ErrBroken      = errors.New("session: view's connection is gone")
@@ -74,6 +76,8 @@ func (e *ViewOverError) Unwrap() error {
 		return ErrSuperseded
 	case EndOvertaken:
 		return ErrOvertaken
+	case EndStalled:
+		return ErrStalled
 	case EndOnPurpose:
 		return ErrViewEnded
 	case EndSession:
@@ -124,6 +128,8 @@ func (c *Core) endView(rec *record, e spec.Effect, t spec.Trigger) {
 	switch {
 	case e == spec.SupersedeView:
 		v.End = EndSuperseded
+	case e == spec.CutView && t == spec.ViewStalls:
+		v.End = EndStalled
 	case e == spec.CutView:
 		v.End = EndOvertaken
 	case e == spec.DropView:

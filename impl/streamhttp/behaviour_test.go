@@ -135,42 +135,6 @@ func TestServerAsksClient(t *testing.T) {
 	}
 }
 
-// Drain refuses what is new, ends views with retry, and waits for what runs
-// (R12).
-func TestDrain(t *testing.T) {
-	gate := make(chan struct{})
-	r := newRig(t, bench{"gated": gated(gate)}.app, Options{})
-	r.open()
-	w := r.call(1, "gated", `{"n":0}`)
-	drained := make(chan error, 1)
-	go func() { drained <- r.handler.Drain(context.Background()) }()
-	messages, err := w.rest()
-	if len(messages) != 0 || err != io.EOF {
-		t.Errorf("the view ended with %d messages, %v", len(messages), err)
-	}
-	for name, resp := range map[string]*http.Response{
-		"initialize": r.post(initializeOf(Version20251125), HeaderSessionID, "-"),
-		"call":       r.post(request(2, "count", `{}`)),
-		"GET":        r.request(t.Context(), http.MethodGet, ""),
-	} {
-		if got := refusalOf(t, resp); got.Status != 503 || got.Reason != spec.ReasonDraining || got.RetryAfter == 0 {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-	if resp := r.post(`{"jsonrpc":"2.0","id":"s1","result":{}}`); resp.StatusCode != http.StatusAccepted {
-		t.Errorf("an answer to the server: %s", resp.Status)
-	}
-	impatient, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := r.handler.Drain(impatient); !errors.Is(err, context.Canceled) {
-		t.Errorf("while a call runs: %v", err)
-	}
-	close(gate)
-	if err := within(t, drained, "the drain"); err != nil {
-		t.Error(err)
-	}
-}
-
 // A session that ends takes its views and its work with it (R6).
 func TestTerminateEndsEverything(t *testing.T) {
 	over := make(chan error, 1)

@@ -1,7 +1,6 @@
 package streamhttp
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -31,8 +30,9 @@ type Handler struct {
 	opts     Options
 	guard    guard
 	registry *session.Registry
-	writers  int // responses being written in one session, at most (R3)
-	calls    tally
+	writers  int   // responses being written in one session, at most (R3)
+	calls    tally // whose work runs
+	views    tally // responses that are event streams
 	log      *slog.Logger
 }
 
@@ -52,20 +52,6 @@ func NewHandler(app App, o Options) (*Handler, error) {
 		return nil, err
 	}
 	return &Handler{app: app, opts: o, guard: guard{o.Hosts, o.Origins}, registry: registry, writers: registry.Responses(), log: o.Logger}, nil
-}
-
-// Drain begins the shutdown: new sessions, calls and resumptions are refused
-// with 503, views end cleanly with `retry`. It returns when no call runs any
-// more, or with the context's error (R12). Then comes http.Server.Shutdown, and
-// Close.
-func (h *Handler) Drain(ctx context.Context) error {
-	h.registry.Drain()
-	select {
-	case <-h.calls.idle():
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("reattach: calls still run: %w", context.Cause(ctx))
-	}
 }
 
 // Close ends every session, and with it every view and every call's context.

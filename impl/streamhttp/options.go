@@ -44,6 +44,7 @@ type Options struct {
 	WriteBudget  time.Duration // time in which a piece of 64 KiB must be accepted (R9); 0 = spec.DefaultWriteBudget
 	KeepAlive    time.Duration // silence after which a view carries a comment (R15); 0 = spec.DefaultKeepAlive
 	RetryHint    time.Duration // `retry` of a view that is ended on purpose; 0 = spec.DefaultRetryHint
+	GracePeriod  time.Duration // within which Drain is over (R12); 0 = spec.DefaultGracePeriod
 	RetryAfter   time.Duration // Retry-After of a refusal that may pass; 0 = spec.DefaultRetryAfter
 
 	// Logger is told what goes wrong, never a session id. Nil is silent.
@@ -64,6 +65,7 @@ func (o Options) withDefaults() (Options, error) {
 		{"ReadBudget", &o.ReadBudget, spec.DefaultWriteBudget},
 		{"WriteBudget", &o.WriteBudget, spec.DefaultWriteBudget},
 		{"KeepAlive", &o.KeepAlive, spec.DefaultKeepAlive},
+		{"GracePeriod", &o.GracePeriod, spec.DefaultGracePeriod},
 		{"RetryHint", &o.RetryHint, spec.DefaultRetryHint},
 		{"RetryAfter", &o.RetryAfter, spec.DefaultRetryAfter},
 	} {

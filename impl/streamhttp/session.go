@@ -44,9 +44,9 @@ var ErrCancelled = errors.New("reattach: the client cancelled the call")
 // answer: the stream had no view for the detach budget, or the session ended.
 var ErrWorkOver = errors.New("reattach: nobody will read the answer: the stream or its session is over")
 
-// ErrOutcomeUnknown is what [Stream.Request] returns when the session ended
-// before the client answered: neither done nor not done (R16).
-var ErrOutcomeUnknown = errors.New("reattach: the session ended before the client answered: outcome unknown")
+// ErrOutcomeUnknown is what [Stream.Request] returns when the session, or the
+// context, ended before the client answered: neither done nor not done (R16).
+var ErrOutcomeUnknown = errors.New("reattach: the client has not answered: outcome unknown")
 
 // Tag stands for the session in logs: unlike its id it is not a secret.
 func (s *Session) Tag() spec.Tag { return s.core.Tag() }

@@ -140,8 +140,9 @@ func (s *Stream) Number() uint64 { return s.core.Number() }
 
 // Request asks the client something on this stream, such as
 // sampling/createMessage, and waits for the answer. An error response is a
-// *ResponseError. When the session ends first the outcome is unknown:
-// ErrOutcomeUnknown (R16). At most 64 of a session wait at a time.
+// *ResponseError. Once the request is on its way, every other end is an
+// ErrOutcomeUnknown: that the session ended (R16), and with its cause, that the
+// context did. At most 64 of a session wait at a time.
 func (s *Stream) Request(ctx context.Context, method string, params any) (json.RawMessage, error) {
 	if err := checkMethod(method); err != nil {
 		return nil, err
@@ -158,17 +159,28 @@ func (s *Stream) Request(ctx context.Context, method string, params any) (json.R
 	if _, err := s.core.Emit(payload); err != nil {
 		return nil, err
 	}
+	unknown := ErrOutcomeUnknown
 	select {
 	case e := <-answer:
-		if e.fault != nil {
-			return nil, parseResponseError(e.fault)
-		}
-		return e.result, nil
+		return outcome(e)
 	case <-s.session.Done():
-		return nil, ErrOutcomeUnknown
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		unknown = fmt.Errorf("%w: %w", ErrOutcomeUnknown, context.Cause(ctx))
 	}
+	select {
+	case e := <-answer: // it came, and the end was only looked at first
+		return outcome(e)
+	default:
+		return nil, unknown
+	}
+}
+
+// outcome is what a response says.
+func outcome(e envelope) (json.RawMessage, error) {
+	if e.fault != nil {
+		return nil, parseResponseError(e.fault)
+	}
+	return e.result, nil
 }
 
 // A ResponseError is an error response: the other side's word that the request

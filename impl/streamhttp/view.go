@@ -57,6 +57,8 @@ func (h *Handler) newView(w http.ResponseWriter, r *http.Request, s *Session, co
 // The older view of the stream, if there is one, has written its last byte
 // before this one writes its first.
 func (v *view) serve(r *http.Request, older *view) {
+	v.handler.views.add()
+	defer v.handler.views.done()
 	defer v.leave()
 	if older != nil {
 		older.supersede()

@@ -130,7 +130,7 @@ var sessionMutants = []Mutant{
 	edit("session-drain-of-new-ones-only", "R12", "who is in may go on as ever",
 		registryGo, `r.each(func(s *Session) { s.drain() })`, `_ = r.each`),
 	edit("session-drain-keeps-views", "R12", "views end by themselves",
-		effectGo, `err = c.all(spec.HandlerEndsView, hasView, op)`, `_ = hasView`),
+		effectGo, `err = c.all(spec.HandlerEndsView, isIdle, op)`, `_ = isIdle`),
 }
 
 var registryMutants = []Mutant{
