@@ -35,6 +35,14 @@ NobodySuperseded(e) == views
 
 AnyAttempt(e, c, attempt, dedup) == Decide(e, c)
 
+\* A request without a number starts the numbers anew.
+ForgettingRequest(e, c, attempt, dedup, verdict, pos) ==
+  /\ verdict = Answer(e, c, attempt, dedup)
+  /\ pos = PositionOf(e, c, verdict)
+  /\ views'  = ViewsAfter(e, verdict, [e |-> e, pos |-> StartOf(e, c), conn |-> "other"])
+  /\ newest' = IF verdict \in Accepting \cup {"complete"} THEN [newest EXCEPT ![e] = attempt] ELSE newest
+  /\ UNCHANGED <<sess, executed, wire, request, late, post, durable, phase, hand>>
+
 ReplaysToAll(e, c, attempt, dedup) ==
   LET v == Decide(e, c) IN IF v = "cursor_evicted" /\ Replays THEN "replay" ELSE v
 
@@ -51,6 +59,23 @@ MintingRequest(e, c, attempt, dedup, verdict, pos) ==
   /\ views'  = ViewsAfter(e, verdict, [e |-> e, pos |-> StartOf(e, c), conn |-> "other"])
   /\ newest' = newest
   /\ UNCHANGED <<executed, wire, request, late, post, durable, phase, hand>>
+
+\* A POST that comes again runs again; nothing leaves a full window; numbers start anew in an empty one.
+RepeatingPost(k, e, verdict) ==
+  /\ verdict = "executed"
+  /\ sess[e].st = "live"
+  /\ IssuedInAll < MaxEvents
+  /\ sess' = [sess EXCEPT ![e] = Issued(@, k)]
+  /\ executed' = [executed EXCEPT ![k] = @ + 1]
+  /\ UNCHANGED <<views, wire, request, late, post, durable, phase, hand, newest>>
+
+Unbounded(s, payload) == [s EXCEPT !.events = Append(@, payload)]
+
+RestartingEvict(e) ==
+  /\ Alive(e)
+  /\ sess[e].floor < HeadOf(e)
+  /\ sess' = [sess EXCEPT ![e] = IF @.floor + 1 = Len(@.events) THEN [Newborn EXCEPT !.st = @] ELSE [@ EXCEPT !.floor = @ + 1]]
+  /\ UNCHANGED <<views, executed, wire, request, late, post, durable, phase, hand>>
 
 RefusalDetaches(e, verdict, view) ==
   IF verdict \in Accepting THEN Survivors(e) \cup {view} ELSE Survivors(e)

@@ -7,6 +7,32 @@ AnyLater(f) == f.e = rec.e /\ f.n > rec.tok
 AnyEvent(f) == TRUE
 IgnoresAll  == RecordLive
 
+IgnoresFence  == rec.e = hand.e /\ rec.tok + 1 = hand.n
+StillInFlight == calls
+OpensOpen     == "open"
+CallsAnyhow   == RecordLive
+
+\* Doubt is waited out.
+NoFence ==
+  /\ phase = "doubt"
+  /\ phase' = "detached"
+  /\ UNCHANGED <<server, wire, request, late, post, durable, hand>>
+
+\* The token is written when the event is read.
+TokenFirstReadEvent(e, n, outcome) ==
+  /\ phase = "streaming"
+  /\ hand = NoHand
+  /\ wire # <<>>
+  /\ wire[1].kind = "event"
+  /\ wire[1].e = e
+  /\ wire[1].n = n
+  /\ outcome = "next"
+  /\ IsNext(wire[1])
+  /\ rec'  = [rec EXCEPT !.tok = n]
+  /\ hand' = [e |-> e, n |-> n, k |-> wire[1].k]
+  /\ wire' = Tail(wire)
+  /\ UNCHANGED <<sess, executed, post, calls, applied, views, request, late, phase>>
+
 TakesReplay(f)        == f.e = rec.e
 ReplayFromAnywhere(f) == Dedup /\ f.e = rec.e
 NoRepeat(f)           == FALSE

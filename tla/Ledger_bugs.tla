@@ -19,6 +19,7 @@ StartsUnwritten(i) == Nothing
 
 \* The horizon is in memory, and starts at its default after a crash.
 HorizonInMemory(h) == 1
+NoHorizon(h)       == 0
 
 \* The horizon is what an instance's clock says: entries go by one clock, and keys are judged by another.
 ByAnyClock(l, k) == TRUE

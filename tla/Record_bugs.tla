@@ -7,6 +7,9 @@ TokenOnly(p)          == rec.tok + 1 = hand[p].n
 AllButGeneration(p)   == SameEpoch(p) /\ rec.st = "open" /\ rec.tok + 1 = hand[p].n
 AllButState(p)        == Holds(p) /\ SameEpoch(p) /\ rec.tok + 1 = hand[p].n
 
+\* The second of two writes is left out: the token has moved, so all seems done.
+NotApplied(p) == effects
+
 \* A fence, a call, an epoch are written by whoever thinks that they are due.
 AnybodyFences(p) == SameEpoch(p) /\ rec.st = "open"
 AnybodyCalls(p)  == TRUE
