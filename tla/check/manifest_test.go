@@ -75,6 +75,9 @@ func TestAnyChangeOfAModuleIsNoticed(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, model := range m.Models {
+			if model.Name != "small" && model.Name != "bug-tag-unchecked" {
+				continue
+			}
 			files, err := m.stale(model)
 			if err != nil {
 				t.Fatal(err)
