@@ -38,6 +38,7 @@ type graphClient struct {
 	fence   *client.Action
 	ended   string // the connection ended behind an event in hand: "end" or "torn"
 	conn    uint64 // the last connection of the standalone stream
+	coarse  bool   // see key
 }
 
 // sessionOf names the session of an epoch, as the server's core does.
@@ -200,7 +201,9 @@ func (c *graphClient) sight() clientSight {
 
 // key is everything that decides how the client will behave. Numbers of
 // connections, versions and attempts only grow, and are compared with nothing
-// but themselves.
+// but themselves. A coarse key does not tell apart why a stream has no
+// connection, nor what is left of an epoch that was abandoned: the walks over
+// HostileServer do.
 func (c *graphClient) key() string {
 	var b strings.Builder
 	r := c.record
@@ -211,7 +214,16 @@ func (c *graphClient) key() string {
 	snap := c.core.Snapshot()
 	fmt.Fprint(&b, snap.NextRequest, snap.Closing, snap.Reported)
 	for _, s := range snap.Streams {
-		fmt.Fprint(&b, "\n", s.ID, s.State, s.Conn != 0, s.ID.Request != 0 || s.Conn == 0 || s.Conn == c.conn, s.Cursor, s.High, s.InHand.Kind, s.InHand.Epoch, s.InHand.Before, s.InHand.After, s.Recorded, s.Settled)
+		state := s.State.String()
+		if c.coarse && s.InHand.Kind == 0 {
+			switch {
+			case s.State == spec.Lost:
+				continue
+			case s.State == spec.Unsent && s.Cursor != "", s.State == spec.Truncated:
+				state = spec.Ended.String()
+			}
+		}
+		fmt.Fprint(&b, "\n", s.ID, state, s.Conn != 0, s.ID.Request != 0 || s.Conn == 0 || s.Conn == c.conn, s.Cursor, s.High, s.InHand.Kind, s.InHand.Epoch, s.InHand.Before, s.InHand.After, s.Recorded, s.Settled)
 	}
 	fmt.Fprint(&b, "\n", c.calls, c.applied, c.hand, len(c.pending), c.fence != nil, c.ended, snap.Record.Version == r.Version)
 	return b.String()
@@ -309,6 +321,25 @@ func (c *graphClient) outcome(otherwise string) string {
 		return "doubt"
 	}
 	return otherwise
+}
+
+// arrive lets a frame arrive, whether or not anybody waits for it.
+func (c *graphClient) arrive(kind string, e, n, k int) (reply any, err error) {
+	switch kind {
+	case "opened":
+		return nil, c.opened(e)
+	case "accepted":
+		return c.readAccepted(e, n)
+	case "complete":
+		return c.readComplete(e)
+	case "refused":
+		return nil, c.readRefused()
+	case "event":
+		return c.readEvent(e, n, k)
+	case "end", "torn":
+		return nil, c.readEnd(kind == "torn")
+	}
+	return nil, fmt.Errorf("nobody said how %s is read", kind)
 }
 
 // readAccepted: 200 to a resumption.

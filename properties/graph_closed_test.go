@@ -1,9 +1,11 @@
 package properties
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math/bits"
+	"slices"
 	"testing"
 
 	"example.com/reattach/model"
@@ -52,8 +54,7 @@ func TestGraphClosedModel(t *testing.T) {
 // Closed is a state of the closed system, and what an opponent adds to it.
 type closed struct {
 	model.State
-	said   string // the opponent's frame on the wire, where the closed system has no such frame
-	newest [model.MaxSessions]int
+	said string // the opponent's frame on the wire, where the closed system has no such frame
 }
 
 // scopeOfModel reads the closed system's scope from the constants of a graph.
@@ -70,7 +71,12 @@ func closedSystem(g *graph.Graph, rules model.Rules, ask func(*closedAsker, *clo
 	if err != nil {
 		panic("reattach: BUG: " + err.Error())
 	}
-	asker := &closedAsker{g: g, m: m, replies: map[string]model.Reply{"": 0}}
+	asker := &closedAsker{m: m, said: make([]any, len(g.Labels)), replies: map[string]model.Reply{"": 0}}
+	for i, l := range g.Labels {
+		if err := json.Unmarshal([]byte(l.Reply), &asker.said[i]); err != nil {
+			panic("reattach: BUG: " + err.Error())
+		}
+	}
 	for r := model.ReplyAttach; r <= model.ReplyRefused; r++ {
 		asker.replies[r.String()] = r
 	}
@@ -80,14 +86,20 @@ func closedSystem(g *graph.Graph, rules model.Rules, ask func(*closedAsker, *clo
 		Clone:    func(c *closed) *closed { copied := *c; return &copied },
 		Ask:      func(c *closed, r graph.Request) (any, error) { return ask(asker, c, r) },
 		Abstract: abstract,
-		Key:      func(c *closed) string { return fmt.Sprint(*c) },
+		Key: func(c *closed) string {
+			key, err := binary.Append(nil, binary.LittleEndian, c.State)
+			if err != nil {
+				panic("reattach: BUG: " + err.Error())
+			}
+			return string(key) + c.said
+		},
 	}
 }
 
 // A closedAsker offers the labels of a graph to the closed system.
 type closedAsker struct {
-	g       *graph.Graph
 	m       *model.Model
+	said    []any // the reply of each label
 	replies map[string]model.Reply
 }
 
@@ -95,23 +107,20 @@ type closedAsker struct {
 // most one of them is possible, for an answer is no choice.
 func (a *closedAsker) offer(c *closed, r graph.Request, action model.Action) (reply any, err error) {
 	err = graph.ErrRefused
-	before, tried := c.State, map[model.Action]bool{}
+	before := c.State
+	tried := make([]model.Action, 0, 16)
 	for _, label := range r.Labels {
-		var said any
-		if err := json.Unmarshal([]byte(a.g.Labels[label].Reply), &said); err != nil {
-			return nil, err
-		}
-		with := action
+		with, said := action, a.said[label]
 		switch said := said.(type) {
 		case string:
 			with.Reply = a.replies[said]
 		case map[string]any:
 			with = a.complete(with, said)
 		}
-		if tried[with] { // replies that differ in what is no parameter here
+		if slices.Contains(tried, with) { // replies that differ in what is no parameter here
 			continue
 		}
-		tried[with] = true
+		tried = append(tried, with)
 		next, refusal := a.m.Step(before, with)
 		if refusal != "" {
 			continue
@@ -140,12 +149,7 @@ func (a *closedAsker) complete(action model.Action, said map[string]any) model.A
 
 // actionOf is the action of the closed system that a request of a graph names.
 func (a *closedAsker) actionOf(r graph.Request) (model.Action, bool) {
-	var action model.Action
-	for _, name := range model.Names() {
-		if name.String() == r.Action {
-			action.Name = name
-		}
-	}
+	action := model.Action{Name: namesOfActions[r.Action]}
 	p := params(r.Params)
 	action.Session, action.Ordinal, action.Call = uint8(p.number("e")), uint8(p.number("n")), uint8(p.number("k"))
 	if v := p.record("v"); v != nil {
@@ -160,6 +164,14 @@ func (a *closedAsker) actionOf(r graph.Request) (model.Action, bool) {
 	}
 	return action, action.Name != 0
 }
+
+var namesOfActions = func() map[string]model.Name {
+	names := map[string]model.Name{}
+	for _, name := range model.Names() {
+		names[name.String()] = name
+	}
+	return names
+}()
 
 // Params are the parameters of a request.
 type params map[string]any

@@ -127,8 +127,8 @@ func hostileClientUnder(g *graph.Graph, rules model.Rules) graph.System[*closed]
 			}
 			seen.Views = append(seen.Views, v)
 		}
-		for e := range scope.Sessions {
-			seen.Newest = append(seen.Newest, c.newest[e])
+		for range scope.Sessions {
+			seen.Newest = append(seen.Newest, 0)
 		}
 		return seen
 	})

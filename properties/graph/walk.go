@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -95,11 +96,11 @@ func (f *Fault) Error() string {
 // A request is made once a state, and its reply decides about all its labels.
 // The error is a [*Fault], with the shortest path to it.
 func Walk[C any](g *Graph, s System[C]) (Walked, error) {
-	w := walk[C]{graph: g, system: s, visited: map[string]bool{}, covered: make([]bool, len(g.States))}
+	w := walk[C]{graph: g, system: s, visited: map[string]bool{}, texts: map[string]string{}, covered: make([]bool, len(g.States))}
 	w.kinds = make([]int, len(g.Labels))
 	w.done = Walked{Graph: g.Header.Graph, Beyond: map[string]int{}, Replies: map[string]int{}, Denied: map[string]int{}, Left: map[string]int{}}
 	start := s.Start()
-	if got := Canonical(s.Abstract(start)); got != g.States[0] {
+	if got := w.canonical(s.Abstract(start)); got != g.States[0] {
 		return w.done, w.fault(-1, "nothing", "it begins in "+difference(g.States[0], got))
 	}
 	w.visit(0, start, s.Key(start), -1, -1)
@@ -125,7 +126,8 @@ type walk[C any] struct {
 	graph   *Graph
 	system  System[C]
 	visited map[string]bool
-	covered []bool // by state of the graph
+	covered []bool            // by state of the graph
+	texts   map[string]string // canonical texts, by what encoding/json makes of the value
 	queue   []place[C]
 	at      int
 	kinds   []int // how often each label happened
@@ -182,6 +184,21 @@ func (w *walk[C]) expand() error {
 	return nil
 }
 
+// canonical is Canonical of an abstract state, which is asked for after every
+// label.
+func (w *walk[C]) canonical(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("reattach: BUG: graph: %T is not JSON: %v", v, err))
+	}
+	known, ok := w.texts[string(text)]
+	if !ok {
+		known = Canonical(json.RawMessage(text))
+		w.texts[string(text)] = known
+	}
+	return known
+}
+
 func (w *walk[C]) hides(r Request) bool { return w.system.Hides != nil && w.system.Hides(r) }
 
 // refused makes one request for which the graph has no edge.
@@ -232,7 +249,7 @@ func (w *walk[C]) ask(c C, r Request, e Edge) error {
 		}
 		return nil
 	}
-	if got := Canonical(w.system.Abstract(c)); got != w.graph.States[e.To] {
+	if got := w.canonical(w.system.Abstract(c)); got != w.graph.States[e.To] {
 		return w.fault(w.at, want.String(), "it is then in "+difference(w.graph.States[e.To], got))
 	}
 	w.visit(e.To, c, after, w.at, e.Label)
