@@ -1,11 +1,11 @@
 package properties
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math/bits"
 	"slices"
+	"strconv"
 	"testing"
 
 	"example.com/reattach/model"
@@ -80,6 +80,7 @@ func closedSystem(g *graph.Graph, rules model.Rules, ask func(*closedAsker, *clo
 	for r := model.ReplyAttach; r <= model.ReplyRefused; r++ {
 		asker.replies[r.String()] = r
 	}
+	ids := map[model.State]int{} // states as they were met
 	return graph.System[*closed]{
 		Offers:   true,
 		Start:    func() *closed { return &closed{State: m.Initial()} },
@@ -87,11 +88,12 @@ func closedSystem(g *graph.Graph, rules model.Rules, ask func(*closedAsker, *clo
 		Ask:      func(c *closed, r graph.Request) (any, error) { return ask(asker, c, r) },
 		Abstract: abstract,
 		Key: func(c *closed) string {
-			key, err := binary.Append(nil, binary.LittleEndian, c.State)
-			if err != nil {
-				panic("reattach: BUG: " + err.Error())
+			id, ok := ids[c.State]
+			if !ok {
+				id = len(ids)
+				ids[c.State] = id
 			}
-			return string(key) + c.said
+			return strconv.Itoa(id) + c.said
 		},
 	}
 }

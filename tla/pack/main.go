@@ -29,7 +29,7 @@ var Sources = []Source{
 	{"window-streams", "three streams and room for the records of two: what yields, and what stays of it", "GraphWindow", "GraphWindowStreams.cfg", true},
 	{"resumption", "two epochs of a client, its sessions and the network: events, superseding, loss, crashes", "GraphResumption", "GraphResumption.cfg", true},
 	{"resumption-calls", "one epoch with a call: answered, unknown, or asked for in vain", "GraphResumption", "GraphResumptionCalls.cfg", true},
-	{"resumption-large", "two epochs with a call: quarantine as well", "GraphResumption", "GraphResumptionLarge.cfg", false},
+	{"resumption-large", "two epochs with a call and a newcomer: quarantine as well", "GraphResumption", "GraphResumptionLarge.cfg", false},
 	{"hostile-server", "the client alone against any answer and any event, over two epochs", "GraphHostileServer", "GraphHostileServer.cfg", true},
 	{"hostile-server-strict", "the same where a truncation ends the epoch", "GraphHostileServer", "GraphHostileServerStrict.cfg", true},
 	{"hostile-client", "the server alone, with two sessions, against any cursor that their numbers can make", "GraphHostileClient", "GraphHostileClient.cfg", true},
