@@ -19,6 +19,9 @@ import (
 // share of the window is waiting for the view of its own stream. It never waits
 // for a client that is away, nor for another stream's; R9 ends the view of one
 // that does not read.
+//
+// The calls of a session share one window, whose oldest event goes first: a
+// reader that stops altogether is still overtaken by what other calls emit.
 type pace struct {
 	events uint64 // of all calls of a session, not taken by their views
 	bytes  uint64
