@@ -22,7 +22,7 @@ import (
 func ConnectAny(ctx context.Context, c *mcp.Client, t *ClientTransport, o *mcp.ClientSessionOptions) (session *mcp.ClientSession, sessionless bool, err error) {
 	session, err = c.Connect(ctx, t, o)
 	if err == nil {
-		t.awaitStandalone(ctx, time.Second)
+		t.listen(ctx, time.Second)
 	}
 	if !errors.Is(err, spec.ReasonSessionMissing) {
 		return session, false, err
@@ -36,24 +36,30 @@ func ConnectAny(ctx context.Context, c *mcp.Client, t *ClientTransport, o *mcp.C
 	return session, err == nil, err
 }
 
-// awaitStandalone waits while the standalone stream is being asked for.
-func (t *ClientTransport) awaitStandalone(ctx context.Context, atMost time.Duration) {
+// listen asks for the standalone stream, unless that was done, and waits until
+// it is answered.
+func (t *ClientTransport) listen(ctx context.Context, atMost time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
-	for t.asking() && ctx.Err() == nil {
+	if t.standalone() == spec.Unsent && !t.DisableStandaloneSSE {
+		t.Driver().Listen(ctx) // a refusal says that there is nothing to ask for
+	}
+	for state := t.standalone(); state == spec.Requested || state == spec.Resuming; state = t.standalone() {
 		select {
 		case <-time.After(5 * time.Millisecond): // nothing tells that a stream was opened
 		case <-ctx.Done():
+			return
 		}
 	}
 }
 
-// asking reports whether the standalone stream was asked for and not answered.
-func (t *ClientTransport) asking() bool {
+// standalone returns the state of the standalone stream: Unsent if nobody has
+// asked for it.
+func (t *ClientTransport) standalone() spec.State {
 	for _, stream := range t.Driver().Snapshot().Streams {
 		if stream.ID.Request == 0 {
-			return stream.State == spec.Requested || stream.State == spec.Resuming
+			return stream.State
 		}
 	}
-	return false
+	return spec.Unsent
 }

@@ -25,7 +25,7 @@ const (
 )
 
 // Misses lists the forms.
-func Misses() []Miss { return []Miss{MissConflict, MissGone, MissError} }
+func Misses() []Miss { return []Miss{MissConflict, MissGone} }
 
 // Apply sets the option.
 func (m Miss) Apply(o *gosdk.Options) error {

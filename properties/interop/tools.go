@@ -117,6 +117,9 @@ func (b *Toolbox) add() {
 		if err := hangUp(r, retry); err != nil {
 			return nil, err
 		}
+		if r.Params.GetProgressToken() == nil {
+			r.Params.SetProgressToken(ToolForget) // nobody asked, and it has to tell something
+		}
 		for i := range b.Window + 1 {
 			if err := tell(ctx, r, i+1, b.Window+1); err != nil {
 				return nil, err

@@ -2,6 +2,9 @@ package interop
 
 import (
 	"bytes"
+	"encoding/json"
+	"io"
+	"log"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httputil"
@@ -21,8 +24,10 @@ type Wire struct {
 	mu    sync.Mutex
 	rand  *rand.Rand // nil: nothing breaks by chance
 	marks []mark
+	ended bool // every resumption is answered with 204
 	cuts  int
 	log   []Exchange
+	sent  map[string]int // by the method of the message
 }
 
 // A mark is a text behind, or in, which a stream breaks once.
@@ -52,7 +57,7 @@ func NewWire(target string, seed uint64) (*Wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Wire{}
+	w := &Wire{sent: map[string]int{}}
 	if seed != 0 {
 		w.rand = rand.New(rand.NewPCG(seed, seed))
 	}
@@ -60,6 +65,7 @@ func NewWire(target string, seed uint64) (*Wire, error) {
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: u.Scheme, Host: u.Host}) },
 		FlushInterval: -1,
 		Transport:     &http.Transport{DisableCompression: true},
+		ErrorLog:      log.New(io.Discard, "", 0), // broken streams are the point
 		ErrorHandler: func(rw http.ResponseWriter, _ *http.Request, err error) {
 			rw.WriteHeader(http.StatusBadGateway)
 		},
@@ -79,6 +85,14 @@ func (w *Wire) add(m mark) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.marks = append(w.marks, m)
+}
+
+// Complete answers every resumption of a stream from now on with 204, as if all
+// of it had been delivered.
+func (w *Wire) Complete() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
 }
 
 // Cuts is how many streams were broken.
@@ -105,9 +119,34 @@ func (w *Wire) Resumptions(status int) (n int) {
 	return n
 }
 
+// Sent counts the messages with this method that came by, answered or not.
+func (w *Wire) Sent(method string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.sent[method]
+}
+
 // ServeHTTP passes one request on.
 func (w *Wire) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	e := Exchange{Method: r.Method, Cursor: r.Header.Get("Last-Event-ID"), Session: r.Header.Get("Mcp-Session-Id") != ""}
+	if body, err := io.ReadAll(r.Body); err == nil {
+		var message struct{ Method string }
+		json.Unmarshal(body, &message) // what is no message has no method
+		w.mu.Lock()
+		w.sent[message.Method]++
+		w.mu.Unlock()
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	w.mu.Lock()
+	ended := w.ended
+	w.mu.Unlock()
+	if ended && e.Resumed() {
+		e.Status = http.StatusNoContent
+		w.answered(e)
+		rw.Header().Set("Mcp-Session-Id", r.Header.Get("Mcp-Session-Id"))
+		rw.WriteHeader(e.Status)
+		return
+	}
 	w.proxy.ServeHTTP(&breakable{ResponseWriter: rw, wire: w, exchange: e, limit: -1}, r)
 }
 

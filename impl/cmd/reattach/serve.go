@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"example.com/reattach/impl/gosdk"
+	outcomes "example.com/reattach/impl/ledger"
 	"example.com/reattach/properties/interop"
 	"example.com/reattach/spec"
 )
@@ -52,6 +53,7 @@ func runServe(ctx context.Context, args []string, out, diag io.Writer) int {
 	flags.DurationVar(&s.age, "age", spec.DefaultWindowAge, "keep an event for this long")
 	flags.IntVar(&s.sessions, "sessions", spec.DefaultSessions, "serve at most this many sessions")
 	flags.DurationVar(&s.detach, "detach", spec.DefaultDetachBudget, "a call without a reader ends after this long")
+	file := flags.String("ledger", "", "remember in this `file` which calls ran, so that a client of ours can ask, also after a restart")
 	miss := flags.String("miss", string(interop.MissConflict), fmt.Sprintf("how a cursor that is gone is answered, one of %v", interop.Misses()))
 	flags.Uint64Var(&s.seed, "cut", 0, "break streams by this `seed`; 0 breaks none")
 	level := flags.String("log", "", "tell what happens on stderr, from this `level` on: debug, info, warn or error")
@@ -66,6 +68,14 @@ func runServe(ctx context.Context, args []string, out, diag io.Writer) int {
 			return misused(flags, "no level is called %q; there are debug, info, warn and error", *level)
 		}
 		s.logger = slog.New(slog.NewTextHandler(diag, &slog.HandlerOptions{Level: l}))
+	}
+	if *file != "" {
+		var err error
+		if s.ledger, err = outcomes.New(outcomes.OpenFile(*file), outcomes.Options{}); err != nil {
+			fmt.Fprintf(diag, "reattach serve: the ledger %s: %v\n", *file, err)
+			return exitFailed
+		}
+		defer s.ledger.Close()
 	}
 	handler, err := s.handler()
 	if err != nil {
@@ -88,12 +98,13 @@ type serving struct {
 	seed             uint64
 	conformance      bool
 	logger           *slog.Logger
+	ledger           *outcomes.Ledger // nil: none
 	out              io.Writer
 }
 
 // handler returns what is served. An error is a mistake in the flags.
 func (s *serving) handler() (*gosdk.Handler, error) {
-	o := gosdk.Options{}
+	o := gosdk.Options{Ledger: s.ledger}
 	o.HTTP.Logger = s.logger
 	o.HTTP.Session.WindowEvents = s.events
 	o.HTTP.Session.WindowAge = s.age

@@ -4,14 +4,18 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"net"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"example.com/reattach/spec"
 )
 
 // serveOn runs the subcommand until the test is over, and returns the URL that
@@ -111,6 +115,29 @@ func TestServeIsForAnyClient(t *testing.T) {
 	}
 }
 
+// With a ledger the server names it to its clients, and by the same name after
+// a restart.
+func TestServeNamesItsLedger(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ledger")
+	var names [2]string
+	for i := range names {
+		url, stop := serveOn(t, "-ledger", file)
+		session := connect(t, url, make(chan string, 1))
+		offered, err := json.Marshal(session.InitializeResult().Capabilities.Experimental[spec.CapabilityName])
+		if err != nil {
+			t.Fatal(err)
+		}
+		names[i] = string(offered)
+		session.Close()
+		if code := stop(); code != exitOK {
+			t.Errorf("exit %d", code)
+		}
+	}
+	if names[0] != names[1] || !strings.Contains(names[0], "ledger") {
+		t.Errorf("named %s, and after a restart %s", names[0], names[1])
+	}
+}
+
 // The server for the public suite is the other one.
 func TestServeConformance(t *testing.T) {
 	url, _ := serveOn(t, "-conformance")
@@ -133,7 +160,8 @@ func TestServeSaysWhatIsWrong(t *testing.T) {
 		says string
 	}{
 		"an address that is taken": {[]string{"-addr", taken.Addr().String()}, exitFailed, "another address is given with -addr"},
-		"no such form of a miss":   {[]string{"-miss", "500"}, exitMisuse, "[409 404 error]"},
+		"a ledger that cannot be":  {[]string{"-ledger", t.TempDir()}, exitFailed, "the ledger"},
+		"no such form of a miss":   {[]string{"-miss", "500"}, exitMisuse, "[409 404"},
 		"no such level":            {[]string{"-log", "loud"}, exitMisuse, `no level is called "loud"`},
 		"a window of less than 0":  {[]string{"-events", "-1"}, exitMisuse, "WindowEvents"},
 	} {
