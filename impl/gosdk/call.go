@@ -136,6 +136,9 @@ func (h *Handler) serve(ctx context.Context, m *streamhttp.Message) {
 	case streamhttp.Request:
 		h.call(ctx, c, m, extra)
 	case streamhttp.Notification:
+		if !isNotification(m.Method) || !c.inbox.enter(ctx, request.Context()) {
+			return // nobody would hear of it, or it came to nothing
+		}
 		c.push(&jsonrpc.Request{Method: m.Method, Params: m.Params, Extra: extra})
 	case streamhttp.Response:
 		c.respond(m)

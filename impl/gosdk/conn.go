@@ -26,6 +26,7 @@ type conn struct {
 	session  *streamhttp.Session
 	incoming chan jsonrpc.Message
 	closed   chan struct{} // the SDK is done with the connection
+	inbox    inbox
 
 	mu     sync.Mutex
 	calls  map[jsonrpc.ID]*call    // of the client, not answered

@@ -98,8 +98,22 @@ func (h *Handler) receiving(next mcp.MethodHandler) mcp.MethodHandler {
 				ctx = callContext{ctx, k}
 			}
 		}
+		if c := h.connOf(r); c != nil && isNotification(method) {
+			c.inbox.begin()
+			defer c.inbox.end()
+		}
 		return next(ctx, method, r)
 	}
+}
+
+// connOf returns the connection of a request's session, or nil: a server may
+// have sessions that are not served here.
+func (h *Handler) connOf(r mcp.Request) *conn {
+	mcpSession, _ := r.GetSession().(*mcp.ServerSession)
+	if v, ok := h.conns.Load(mcpSession); ok {
+		return v.(*conn)
+	}
+	return nil
 }
 
 // sending tells a handler that asked the client something and was cancelled
@@ -113,13 +127,12 @@ func (h *Handler) sending(next mcp.MethodHandler) mcp.MethodHandler {
 		if errors.Is(err, streamhttp.ErrOutcomeUnknown) || errors.Is(err, errRejected) {
 			return result, err
 		}
-		mcpSession, _ := r.GetSession().(*mcp.ServerSession)
-		v, ok := h.conns.Load(mcpSession)
-		if !ok {
+		c := h.connOf(r)
+		if c == nil {
 			return result, err
 		}
 		select {
-		case <-v.(*conn).session.Done():
+		case <-c.session.Done():
 			return result, fmt.Errorf("%w: %w", streamhttp.ErrOutcomeUnknown, err)
 		default:
 			return result, err

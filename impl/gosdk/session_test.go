@@ -66,6 +66,19 @@ func TestTheServersOwnCallsEndTyped(t *testing.T) {
 			awaitNoSession(t, ctx, s, h)
 		})
 	}
+	t.Run("deleted, again and again", func(t *testing.T) { // the cancellation of the tool and the end of its question race
+		ctx := testContext(t)
+		outcome := make(chan error, 1)
+		h, server := serve(t, newServer(nil, map[string]toolFunc{"asks": asks(outcome)}), gosdk.Options{})
+		for range 60 {
+			c := raw(t, server.URL)
+			c.post(ctx, callAsks).until("sampling/createMessage")
+			ends["deleted"](ctx, c, h, nil)
+			if err := await(t, ctx, outcome, "the tool's end"); !errors.Is(err, streamhttp.ErrOutcomeUnknown) {
+				t.Fatalf("%v, want an unknown outcome", err)
+			}
+		}
+	})
 	t.Run("only cancelled", func(t *testing.T) {
 		ctx := testContext(t)
 		outcome := make(chan error, 1)
