@@ -378,6 +378,7 @@ type bubble struct {
 // client's first.
 func newBubble(t *testing.T, app streamhttp.App, o streamhttp.Options, wrap func(near, far net.Conn) (net.Conn, net.Conn)) *bubble {
 	t.Helper()
+	o.Session.Observe = wired.server(o.Session.Observe)
 	handler, err := streamhttp.NewHandler(app, o)
 	if err != nil {
 		t.Fatal(err)

@@ -34,13 +34,13 @@ type stage struct {
 func newStage(t *testing.T, o streamhttp.Options) *stage {
 	t.Helper()
 	s := &stage{t: t, calls: make(chan *streamhttp.Message, 64), opened: make(chan *streamhttp.Session, 64), fired: map[spec.Trigger]int{}}
-	o.Session.Observe = func(o session.Observation) {
+	o.Session.Observe = wired.server(func(o session.Observation) {
 		if o.Step.Row != nil {
 			s.mu.Lock()
 			s.fired[o.Step.Row.Trigger]++
 			s.mu.Unlock()
 		}
-	}
+	})
 	var err error
 	if s.handler, err = streamhttp.NewHandler(s.app, o); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"example.com/reattach/impl/session"
 	"example.com/reattach/impl/streamhttp"
 )
 
@@ -139,7 +140,7 @@ func callCount(t *testing.T, ctx context.Context, cs *mcp.ClientSession) string 
 
 func serveApp(t *testing.T, app streamhttp.App) *httptest.Server {
 	t.Helper()
-	h, err := streamhttp.NewHandler(app, streamhttp.Options{})
+	h, err := streamhttp.NewHandler(app, streamhttp.Options{Session: session.Options{Observe: wired.server(nil)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,13 +51,13 @@ func newWatchedStage(t *testing.T, o streamhttp.Options) (s *stage, ended chan e
 
 // observing are options that let await see what happens.
 func (s *stage) observing(o streamhttp.Options) streamhttp.Options {
-	o.Session.Observe = func(o session.Observation) {
+	o.Session.Observe = wired.server(func(o session.Observation) {
 		if o.Step.Row != nil {
 			s.mu.Lock()
 			s.fired[o.Step.Row.Trigger]++
 			s.mu.Unlock()
 		}
-	}
+	})
 	return o
 }
 

@@ -24,7 +24,7 @@ func TestTraceOfLoopbackIsAccepted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Observe = tracer.Observe
+	o.Observe = wired.server(tracer.Observe)
 	const callers, events = 4, 12
 	h, err := streamhttp.NewHandler(func(ctx context.Context, m *streamhttp.Message) {
 		switch m.Method {

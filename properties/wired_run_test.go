@@ -105,7 +105,7 @@ func (r *wiredRun) serve() (*wiredServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Observe = tracer.Observe
+	o.Observe = wired.server(tracer.Observe)
 	h, err := streamhttp.NewHandler(r.app, streamhttp.Options{Session: o})
 	if err != nil {
 		return nil, err
@@ -239,6 +239,7 @@ func (r *wiredRun) dialOptions(transport http.RoundTripper) streamhttp.DialOptio
 		},
 		Driver: client.Options{
 			Rand: func() float64 { return 0.5 },
+			Core: client.CoreOptions{Observe: wired.client(nil)},
 			OnOutcome: func(o client.Outcome) {
 				r.mu.Lock()
 				defer r.mu.Unlock()

@@ -134,6 +134,7 @@ func dial(t *testing.T, url string, o streamhttp.DialOptions) (*streamhttp.Clien
 		log.epochs = append(log.epochs, ev.Stream.Epoch)
 		return nil
 	}
+	o.Driver.Core.Observe = wired.client(o.Driver.Core.Observe)
 	o.Driver.OnState = func(c client.StateChange) {
 		log.mu.Lock()
 		defer log.mu.Unlock()

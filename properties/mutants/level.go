@@ -41,7 +41,7 @@ var (
 	clientGraphs   = suite{properties, `^TestGraph(Resumption|HostileServer|Client)`}
 	serverLockstep = suite{properties, `^TestServerLockstep`}
 	clientLockstep = suite{properties, `^TestClientLockstep`}
-	wiredPair      = suite{properties, `^Test(Case[0-9]+|ServerSketch|ClientSketch|Official|Story|Wired)`}
+	wiredPair      = suite{properties, `^Test(Case[0-9]+|ServerSketch|ClientSketch|Official|Story|Wired|Chaos|Corner)`}
 	wiredHTTP      = suite{streamhttp, `.`}
 )
 
