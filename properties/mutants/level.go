@@ -41,6 +41,8 @@ var (
 	clientGraphs   = suite{properties, `^TestGraph(Resumption|HostileServer|Client)`}
 	serverLockstep = suite{properties, `^TestServerLockstep`}
 	clientLockstep = suite{properties, `^TestClientLockstep`}
+	ledgerLockstep = suite{properties, `^TestLedgerLockstep`}
+	wiredLedger    = suite{properties, `^Test(WiredLedger|Case(31|45|46|52|53))`}
 	wiredPair      = suite{properties, `^Test(Case[0-9]+|ServerSketch|ClientSketch|Official|Story|Wired|Chaos|Corner)`}
 	wiredHTTP      = suite{streamhttp, `.`}
 )
@@ -59,6 +61,7 @@ var seenBy = map[string]map[Level][]suite{
 	"impl/session":    {Rows: {serverRows}, Graph: {serverGraphs}, Lockstep: {serverLockstep}, Wired: {wiredPair}},
 	"impl/client":     {Rows: {clientRows}, Graph: {clientGraphs}, Lockstep: {clientLockstep}, Wired: {wiredPair}},
 	"impl/sse":        {Wired: {wiredPair, wiredHTTP}},
+	"impl/ledger":     {Lockstep: {ledgerLockstep}, Wired: {wiredLedger}},
 	"impl/streamhttp": {Rows: {serverRows, clientRows}, Wired: {wiredPair}},
 }
 
