@@ -19,6 +19,7 @@ var formulaName = regexp.MustCompile(`(?m)^((?:R\d+b?|NEVER)_\w+|TypeOK|Refines\
 // the others.
 var inherits = map[string]string{
 	"Contract_bugs.tla": "MCResumption_bugs.tla", // the rules that do not notice
+	"Deployment.tla":    "MCResumption_bugs.tla",
 	"HostileServer.tla": "MCResumption_bugs.tla",
 }
 
