@@ -1,16 +1,19 @@
 // A client of the TypeScript SDK, v1 or v2, that does what it is told.
 //
-//   node client.mjs v1|v2 URL
+//   node client.mjs v1|v2 URL [SESSION]
 //
-// It connects, says so, and then answers one line of JSON with one:
+// It connects, or goes on in a session of another process, says so, and then
+// answers one line of JSON with one:
 //
-//   {"call": "slow", "arguments": {…}, "timeout": ms}  →  {"text": …, "steps": […], "error": …}
+//   {"call": "slow", "arguments": {…}, "timeout": ms}  →  {"text": …, "steps": […], "tokens": […], "error": …}
+//
+// With "resume" it asks for what comes behind that token instead of calling.
 //
 // An error is told by what kind it is: timeout, or the code of a JSON-RPC
 // error with its reason, or the status of HTTP, or its message.
 import { createInterface } from 'node:readline';
 
-const [version, url] = process.argv.slice(2);
+const [version, url, sessionId] = process.argv.slice(2);
 const { Client, StreamableHTTPClientTransport } =
   version === 'v1'
     ? {
@@ -20,6 +23,7 @@ const { Client, StreamableHTTPClientTransport } =
     : await import('@modelcontextprotocol/client');
 
 const transport = new StreamableHTTPClientTransport(new URL(url), {
+  sessionId,
   // The usual number of attempts, without the usual second before each.
   reconnectionOptions: {
     initialReconnectionDelay: 20,
@@ -42,17 +46,23 @@ function kind(error) {
   return text;
 }
 
-async function call({ call: name, arguments: args, timeout }) {
+async function call({ call: name, arguments: args, timeout, resume }) {
   const steps = [];
-  const options = { timeout, onprogress: (p) => steps.push(p.message) };
+  const tokens = [];
+  const options = {
+    timeout,
+    onprogress: (p) => steps.push(p.message),
+    onresumptiontoken: (token) => tokens.push(token),
+    resumptionToken: resume || undefined,
+  };
   const request = { name, arguments: args ?? {} };
   try {
     const result = version === 'v1'
       ? await client.callTool(request, undefined, options)
       : await client.callTool(request, options);
-    return { text: result.content[0].text, steps };
+    return { text: result.content[0].text, steps, tokens, session: transport.sessionId };
   } catch (error) {
-    return { error: kind(error), steps };
+    return { error: kind(error), steps, tokens, session: transport.sessionId };
   }
 }
 
@@ -66,6 +76,6 @@ try {
 for await (const line of createInterface({ input: process.stdin })) {
   say(await call(JSON.parse(line)));
 }
-await transport.terminateSession().catch(() => {});
+if (sessionId === undefined) await transport.terminateSession().catch(() => {});
 await client.close().catch(() => {});
 process.exit(0);

@@ -32,6 +32,10 @@ type Learned struct {
 	Text  string   `json:"text,omitempty"`
 	Steps []string `json:"steps,omitempty"`
 	Error string   `json:"error,omitempty"` // what kind of error, "" for none
+
+	// Of clients whose calls another process can go on with:
+	Tokens  []string `json:"tokens,omitempty"` // the cursors that it was given
+	Session string   `json:"session,omitempty"`
 }
 
 // A Kind is a client that can be tried.
@@ -41,8 +45,18 @@ type Kind struct {
 	Connect func(ctx context.Context, url string) (Client, error)
 	// Slow says that it waits a second or more before each resumption.
 	Slow bool
+	// Another connects a second process in the session of the first, nil where
+	// the client has no way to.
+	Another func(ctx context.Context, url, session string) (Resumer, error)
 	// PerCall says that it opens a session for each call, and tells no steps.
 	PerCall bool
+}
+
+// A Resumer is a client that can ask for what comes behind a token that another
+// process was given.
+type Resumer interface {
+	Client
+	Resume(tool, token string, timeout time.Duration) Learned
 }
 
 // Scripts say where the programs of others are.
@@ -57,8 +71,8 @@ func (s Scripts) Kinds() []Kind {
 		{Name: "Go SDK", Version: "1.8.0", Slow: true, Connect: func(ctx context.Context, url string) (Client, error) {
 			return connectSDK(ctx, url, &mcp.StreamableClientTransport{Endpoint: url})
 		}},
-		{Name: "TypeScript v1", Version: "1.32.2", Connect: func(ctx context.Context, url string) (Client, error) { return s.script(ctx, "v1", url) }},
-		{Name: "TypeScript v2", Version: "2.4.0", Connect: func(ctx context.Context, url string) (Client, error) { return s.script(ctx, "v2", url) }},
+		s.typescript("v1", "1.32.2"),
+		s.typescript("v2", "2.4.0"),
 		{Name: "inspector CLI", Version: "2.12.0", Slow: true, PerCall: true, Connect: func(ctx context.Context, url string) (Client, error) {
 			return &inspector{ctx, s, url}, nil
 		}},
@@ -175,8 +189,18 @@ type scripted struct {
 	out     *bufio.Reader
 }
 
-func (s Scripts) script(ctx context.Context, version, url string) (Client, error) {
-	c := &scripted{command: exec.CommandContext(ctx, s.Node, "client.mjs", version, url)}
+func (s Scripts) typescript(major, version string) Kind {
+	return Kind{
+		Name: "TypeScript " + major, Version: version,
+		Connect: func(ctx context.Context, url string) (Client, error) { return s.script(ctx, major, url) },
+		Another: func(ctx context.Context, url, session string) (Resumer, error) {
+			return s.script(ctx, major, url, session)
+		},
+	}
+}
+
+func (s Scripts) script(ctx context.Context, args ...string) (*scripted, error) {
+	c := &scripted{command: exec.CommandContext(ctx, s.Node, append([]string{"client.mjs"}, args...)...)}
 	c.command.Dir = s.Dir
 	var err error
 	if c.in, err = c.command.StdinPipe(); err != nil {
@@ -209,7 +233,15 @@ func (c *scripted) read() (said Learned) {
 }
 
 func (c *scripted) Call(tool string, arguments map[string]any, timeout time.Duration) Learned {
-	line, err := json.Marshal(map[string]any{"call": tool, "arguments": arguments, "timeout": timeout.Milliseconds()})
+	return c.ask(map[string]any{"call": tool, "arguments": arguments, "timeout": timeout.Milliseconds()})
+}
+
+func (c *scripted) Resume(tool, token string, timeout time.Duration) Learned {
+	return c.ask(map[string]any{"call": tool, "resume": token, "timeout": timeout.Milliseconds()})
+}
+
+func (c *scripted) ask(what map[string]any) Learned {
+	line, err := json.Marshal(what)
 	if err != nil {
 		return Learned{Error: err.Error()}
 	}

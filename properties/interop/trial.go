@@ -50,6 +50,10 @@ func Trials() []Trial {
 		{"answered", "the connection is lost right behind the answer", nil, answered},
 		{"complete", "204: nothing will come, while the client still waits", nil, complete},
 	}
+	for _, at := range finishedAt {
+		trials = append(trials, Trial{"finished-" + at.id, "another process asks for a finished stream, " + at.title, nil,
+			func(ctx context.Context, k Kind) (string, error) { return finished(ctx, k, at.back) }})
+	}
 	for _, m := range Misses() {
 		trials = append(trials, Trial{"miss-" + string(m), "the cursor is gone, told as " + m.told(), nil,
 			func(ctx context.Context, k Kind) (string, error) { return missed(ctx, k, m) }})
@@ -196,6 +200,40 @@ func complete(ctx context.Context, k Kind) (string, error) {
 	})
 }
 
+// finishedAt lists where another process goes on in a stream that is finished.
+var finishedAt = []struct {
+	id, title string
+	back      int // how many events before its end
+}{{"end", "at its end", 0}, {"last", "before its last event", 1}}
+
+func finished(ctx context.Context, k Kind, back int) (string, error) {
+	if k.Another == nil {
+		return "not tried: it has no call for that", nil
+	}
+	return on(ctx, k, MissConflict, 0, func(b *Bench, c Client) (string, error) {
+		l := c.Call(ToolSlow, map[string]any{"steps": 3, "pause_ms": 5}, patience)
+		if fault := l.fault("told 3", 3, k); fault != "" || len(l.Tokens) < 2 {
+			return "", fmt.Errorf("before that: %s, tokens %v", fault, l.Tokens)
+		}
+		next, err := k.Another(ctx, b.URL(), l.Session)
+		if err != nil {
+			return "", err
+		}
+		defer next.Close()
+		again := next.Resume(ToolSlow, l.Tokens[len(l.Tokens)-1-back], brief)
+		said := "it is answered"
+		if again.Error != "" {
+			said = told(again.Error)
+		} else if again.Text != l.Text {
+			said = "it is answered " + again.Text
+		}
+		if b.Runs() != 1 {
+			said += fmt.Sprintf("; the tool ran %d times", b.Runs())
+		}
+		return said + "; " + asks(b.Wire.Resumptions(http.StatusNoContent)), nil
+	})
+}
+
 func missed(ctx context.Context, k Kind, m Miss) (string, error) {
 	return on(ctx, k, m, 0, func(b *Bench, c Client) (string, error) {
 		l := c.Call(ToolForget, nil, 3*brief)
@@ -263,15 +301,17 @@ func nextCall(l Learned, want string) string {
 	return "the next call works"
 }
 
-// asks tells how often a client asked for what is complete.
+// fewAsks is how often a client may ask until that is a habit: some ask on the
+// standalone stream too.
+const fewAsks = 4
+
+// asks tells whether a client asked for what is complete, and whether it ended.
 func asks(n int) string {
 	switch {
 	case n == 0:
 		return "it does not ask"
-	case n == 1:
-		return "it asks once"
-	case n <= 3:
-		return "it asks a few times"
+	case n <= fewAsks:
+		return "it asks and takes it for the end"
 	}
 	return "it asks again and again"
 }
