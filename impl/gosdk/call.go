@@ -27,7 +27,7 @@ import (
 // which Write finds it.
 type call struct {
 	conn   *conn
-	id     jsonrpc.ID
+	id     jsonrpc.ID // towards the SDK: never used again, whatever ids the client chooses
 	method string
 	stream *streamhttp.Stream
 	values context.Context // of the HTTP request that brought it
@@ -136,8 +136,8 @@ func (h *Handler) serve(ctx context.Context, m *streamhttp.Message) {
 	case streamhttp.Request:
 		h.call(ctx, c, m, extra)
 	case streamhttp.Notification:
-		if !isNotification(m.Method) || !c.inbox.enter(ctx, request.Context()) {
-			return // nobody would hear of it, or it came to nothing
+		if m.Method == methodCancelled || !isNotification(m.Method) || !c.inbox.enter(ctx, request.Context()) {
+			return // the call's context says so; nobody would hear of it; it came to nothing
 		}
 		c.push(&jsonrpc.Request{Method: m.Method, Params: m.Params, Extra: extra})
 	case streamhttp.Response:
@@ -147,22 +147,17 @@ func (h *Handler) serve(ctx context.Context, m *streamhttp.Message) {
 
 // call hands a request to the SDK and returns when its work is over.
 func (h *Handler) call(ctx context.Context, c *conn, m *streamhttp.Message, extra *mcp.RequestExtra) {
-	id, err := parseID(m.ID)
-	if err != nil {
-		_, _ = m.Stream.Fail(streamhttp.CodeInvalidRequest, err.Error(), nil)
-		return
-	}
-	k := &call{conn: c, id: id, method: m.Method, stream: m.Stream, values: ctx, done: make(chan struct{}), log: h.log, pace: h.pace}
+	k := &call{conn: c, method: m.Method, stream: m.Stream, values: ctx, done: make(chan struct{}), log: h.log, pace: h.pace}
 	if !c.begin(k) {
-		_, _ = m.Stream.Fail(streamhttp.CodeInvalidRequest, "a request with this id is running, or the session is over", nil)
+		_, _ = m.Stream.Fail(streamhttp.CodeInvalidRequest, errSessionOver.Error(), nil)
 		return
 	}
-	defer c.drop(k)
+	defer c.take(k.id)
 	stream := m.Stream
 	extra.CloseSSEStream = func(a mcp.CloseSSEStreamArgs) { _ = stream.EndView(a.RetryAfter) } // without a view there is nothing to end
 	h.calls.Store(extra, k)
 	defer h.calls.Delete(extra) // the SDK refuses some requests before the middleware
-	if !c.push(&jsonrpc.Request{ID: id, Method: m.Method, Params: m.Params, Extra: extra}) {
+	if !c.push(&jsonrpc.Request{ID: k.id, Method: m.Method, Params: m.Params, Extra: extra}) {
 		return
 	}
 	select {
@@ -172,13 +167,14 @@ func (h *Handler) call(ctx context.Context, c *conn, m *streamhttp.Message, extr
 		return
 	case <-ctx.Done():
 	}
-	// Whoever ends the work, the SDK knows one way: its client's. It does no harm
-	// twice.
-	reason, _ := json.Marshal(struct {
-		ID     any    `json:"requestId"`
-		Reason string `json:"reason"`
-	}{id.Raw(), context.Cause(ctx).Error()})
-	c.push(&jsonrpc.Request{Method: methodCancelled, Params: reason})
+	if c.runs(k) { // the context ends with the answer, too
+		// Whoever ends the work, the SDK knows one way: its client's.
+		reason, _ := json.Marshal(struct {
+			ID     any    `json:"requestId"`
+			Reason string `json:"reason"`
+		}{k.id.Raw(), context.Cause(ctx).Error()})
+		c.push(&jsonrpc.Request{Method: methodCancelled, Params: reason})
+	}
 	select {
 	case <-k.done:
 	case <-c.closed:
@@ -206,8 +202,8 @@ func (c *conn) respond(m *streamhttp.Message) {
 // maxWhole is the largest number of an id that every implementation keeps.
 const maxWhole = 1 << 53
 
-// parseID returns the SDK's form of an id, if that keeps it: it would turn 1.5
-// into 1.
+// parseID returns the SDK's form of the id of an answer, if it has one: no
+// request of the SDK has a fraction for an id.
 func parseID(text json.RawMessage) (jsonrpc.ID, error) {
 	if len(text) > 0 && text[0] == '"' {
 		var s string

@@ -29,6 +29,7 @@ type conn struct {
 	inbox    inbox
 
 	mu     sync.Mutex
+	last   uint64                  // number of the client's last call
 	calls  map[jsonrpc.ID]*call    // of the client, not answered
 	asked  map[jsonrpc.ID]struct{} // of the server, not answered
 	over   bool                    // the session has ended: nothing begins any more
@@ -126,16 +127,29 @@ func (c *conn) push(m jsonrpc.Message) bool {
 	}
 }
 
-// begin notes a call of the client; it reports false if one with that id runs,
-// or the session is over.
+// begin notes a call of the client, and gives it its id; it reports false if the
+// session is over.
 func (c *conn) begin(k *call) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over || c.calls[k.id] != nil {
+	if c.over {
 		return false
 	}
-	c.calls[k.id] = k
+	c.last++
+	id, err := jsonrpc.MakeID(float64(c.last))
+	if err != nil {
+		panic("reattach: BUG: the SDK takes no number for an id: " + err.Error())
+	}
+	k.id = id
+	c.calls[id] = k
 	return true
+}
+
+// runs reports whether a call has no answer yet.
+func (c *conn) runs(k *call) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.calls[k.id] == k
 }
 
 // take ends the call of the client with that id, and returns it if one runs.
@@ -143,28 +157,14 @@ func (c *conn) take(id jsonrpc.ID) *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := c.calls[id]
-	c.removeLocked(k)
-	return k
-}
-
-// drop ends a call that has no answer. One that has may have left its id to
-// another.
-func (c *conn) drop(k *call) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.calls[k.id] == k {
-		c.removeLocked(k)
-	}
-}
-
-func (c *conn) removeLocked(k *call) {
 	if k == nil {
-		return
+		return nil
 	}
-	delete(c.calls, k.id)
+	delete(c.calls, id)
 	if c.over && len(c.calls) == 0 {
 		close(c.idle)
 	}
+	return k
 }
 
 // errRejected is what the SDK takes as the failure of one message. Any other

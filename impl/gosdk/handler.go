@@ -39,8 +39,6 @@ import (
 //     that is away for a while, which the contract lets resume; streams carry
 //     their own keep-alive (R15).
 //   - Revision 2024-11-05, which had another transport, is not negotiated.
-//   - Ids of requests are texts, or whole numbers up to 2⁵³: others would come
-//     back changed.
 //
 // It adds two middlewares to every server that getServer returns. They must
 // stay reachable: a receiving middleware that is added later and replaces the
