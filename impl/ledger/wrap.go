@@ -156,9 +156,7 @@ func (l *Ledger) serve(ctx context.Context, m *streamhttp.Message, text string, 
 
 // execute runs the call. However app ends, the run gets an outcome.
 func (l *Ledger) execute(ctx context.Context, m *streamhttp.Message, run *Run, app streamhttp.App) {
-	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	run.works(cancel)
-	stop := context.AfterFunc(ctx, func() { l.orphan(ctx, work, run) })
+	work, end := run.Detach(ctx)
 	answered := false
 	m.Stream.Intercept(func(answer []byte) []byte {
 		answered = true
@@ -173,11 +171,24 @@ func (l *Ledger) execute(ctx context.Context, m *streamhttp.Message, run *Run, a
 			}
 			_, _ = m.Stream.Fail(code, message, nil)
 		}
-		stop()
-		run.works(nil)
-		cancel(nil)
+		end()
 	}()
 	app(work, m)
+}
+
+// Detach returns a context for the work, with the values of ctx: it outlives
+// ctx, because the ledger answers for the work. It ends when ctx is cancelled
+// with streamhttp.ErrCancelled, or was over for Options.Orphan while nobody had
+// joined, and with end, which is to be called when the work is done.
+func (r *Run) Detach(ctx context.Context) (work context.Context, end func()) {
+	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	r.works(cancel)
+	stop := context.AfterFunc(ctx, func() { r.ledger.orphan(ctx, work, r) })
+	return work, func() {
+		stop()
+		r.works(nil)
+		cancel(nil)
+	}
 }
 
 // orphan ends the work of a call that its client cancelled; of one that lost its

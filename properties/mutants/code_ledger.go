@@ -18,8 +18,10 @@ const (
 var ledgerMutants = []Mutant{
 	edit("ledger-foreign-runs", "R28", "a key is a key, whoever's ledger it names",
 		ledgerArriveGo, `return k.Ledger != l.name || k.Minted < l.horizon`, `return k.Minted < l.horizon`),
-	edit("ledger-below-horizon-runs", "R28", "what is not in the ledger did not run",
-		ledgerArriveGo, `return k.Ledger != l.name || k.Minted < l.horizon`, `return k.Ledger != l.name`),
+	edits("ledger-below-horizon-runs", "R28", "what is not in the ledger did not run",
+		Edit{ledgerArriveGo, `return k.Ledger != l.name || k.Minted < l.horizon`, `return k.Ledger != l.name`},
+		Edit{ledgerArriveGo, "if k.Minted < horizon {\n\t\treturn Arrival{}", "if k.Minted < horizon && horizon > l.horizon {\n\t\treturn Arrival{}"},
+		Edit{ledgerArriveGo, "if k.Minted < horizon {\n\t\treturn true", "if k.Minted < horizon && horizon > l.horizon {\n\t\treturn true"}),
 	edit("ledger-query-unsealed", "R28 R23", "a query only looks",
 		ledgerArriveGo, "old, err = l.seal(subject, k, l.now()); old && err == nil", "old, err = false, nil; old && err == nil"),
 	edit("ledger-start-not-durable", "R28", "a start need not be written, there will be an outcome",
