@@ -26,6 +26,8 @@ var closedGraphs = []struct {
 	{"resumption-calls", resumptionModel, graph.Walked{States: 3478, Edges: 20618, Accepted: 20618, Refused: 135892}, "[]", "map[]"},
 	{"hostile-server", hostileServerModel, graph.Walked{States: 2235, Edges: 8029, Accepted: 7966, Refused: 75603},
 		"[ReadAccepted ReadEnd ReadReplay ReadTorn Say]", "map[ReadReplay:63]"},
+	{"hostile-server-events", hostileServerModel, graph.Walked{States: 999, Edges: 2924, Accepted: 2904, Refused: 55722},
+		"[ReadAccepted ReadEnd ReadReplay ReadTorn Say]", "map[ReadReplay:20]"},
 	{"hostile-client", hostileClientModel, graph.Walked{States: 1675, Edges: 51154, Accepted: 51154, Refused: 96766}, "[Post]", "map[]"},
 }
 

@@ -24,6 +24,10 @@ var hostileServerGraphs = []struct {
 		hostileServerBeyond, "map[CallBroken:72 Commit:12 PostRefused:36 ReadComplete:152 ReadReplay:152 ResolveUnknown:240]",
 	},
 	{
+		"hostile-server-events", false, graph.Walked{States: 1369, Edges: 3870, Accepted: 3774, Refused: 60726}, 999,
+		"[Commit ReadAccepted ReadComplete ReadEnd ReadEvent ReadOpened ReadRefused ReadReplay ReadTorn Say]", "map[ReadComplete:72 ReadReplay:24]",
+	},
+	{
 		"hostile-server-strict", true, graph.Walked{States: 3803, Edges: 13350, Accepted: 12798, Refused: 99588}, 2235,
 		hostileServerBeyond, "map[CallBroken:64 Commit:8 PostRefused:32 ReadComplete:100 ReadReplay:100 ReadTorn:84 ResolveUnknown:164]",
 	},
