@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -111,13 +112,16 @@ func TestGuardTakesOver(t *testing.T) {
 // write and holds the stream's lock: the guard breaks that connection.
 func TestGuardTakesOverFromAStuckWriter(t *testing.T) {
 	ctx := testContext(t)
+	var count atomic.Int64
 	store := newStore(t, gosdk.EventStoreOptions{WindowEvents: 1 << 14, WindowBytes: 1 << 28})
-	s := newServer(nil, map[string]toolFunc{"bursts": bursts(make(chan struct{}))})
+	s := newServer(nil, map[string]toolFunc{"bursts": burstsCounted(make(chan struct{}), &count)})
 	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{EventStore: store})
 	server := serveHTTP(t, gosdk.Guard(store, h), func() {})
 	c := raw(t, server.URL)
 	cursor := lastID(c.post(ctx, callBursts).until(`"progress":0}`))
-	time.Sleep(50 * time.Millisecond) // the tool fills every buffer on the way
+	if n := standstill(&count); n >= burstEvents-1 {
+		t.Fatal("the writer is not stuck: the test shows nothing")
+	}
 	resumed := c.get(ctx, cursor)
 	if resumed.StatusCode != http.StatusOK {
 		t.Fatalf("resuming: %s", resumed.Status)

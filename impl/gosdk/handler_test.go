@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -274,7 +273,7 @@ func TestAHiddenMiddlewareIsRefusedLoudly(t *testing.T) {
 func TestIDsComeBackAsTheyWere(t *testing.T) {
 	ctx := testContext(t)
 	_, server := serve(t, newServer(nil, map[string]toolFunc{"alive": func(ctx context.Context, _ *mcp.CallToolRequest, _ string) (string, error) {
-		runtime.Gosched()
+		time.Sleep(time.Millisecond) // so that a cancellation of the call before could arrive
 		return "alive", ctx.Err()
 	}}), gosdk.Options{})
 	c := raw(t, server.URL)

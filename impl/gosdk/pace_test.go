@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,9 +21,13 @@ const (
 
 // bursts returns a tool that emits far more than a window holds, and reports
 // when it has.
-func bursts(emitted chan<- struct{}) toolFunc {
+func bursts(emitted chan<- struct{}) toolFunc { return burstsCounted(emitted, new(atomic.Int64)) }
+
+// burstsCounted is bursts that counts what it has emitted.
+func burstsCounted(emitted chan<- struct{}, count *atomic.Int64) toolFunc {
 	return func(ctx context.Context, r *mcp.CallToolRequest, _ string) (string, error) {
 		for i := range burstEvents {
+			count.Store(int64(i))
 			p := &mcp.ProgressNotificationParams{ProgressToken: "p", Progress: float64(i), Message: strings.Repeat("x", burstBytes)}
 			if err := r.Session.NotifyProgress(ctx, p); err != nil {
 				return "", err
@@ -33,6 +38,17 @@ func bursts(emitted chan<- struct{}) toolFunc {
 	}
 }
 
+// standstill waits until a count moves no more, and returns it.
+func standstill(count *atomic.Int64) int64 {
+	for {
+		before := count.Load()
+		time.Sleep(100 * time.Millisecond)
+		if n := count.Load(); n == before && n > 0 {
+			return n
+		}
+	}
+}
+
 const callBursts = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"bursts","arguments":{"text":""}}}`
 
 // Given a client that begins to read late, when a tool emits twice what
@@ -40,13 +56,11 @@ const callBursts = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"nam
 // arrives, once and in order.
 func TestAToolDoesNotOvertakeItsReader(t *testing.T) {
 	ctx := testContext(t)
-	emitted := make(chan struct{})
-	_, server := serve(t, newServer(nil, map[string]toolFunc{"bursts": bursts(emitted)}), gosdk.Options{})
+	var count atomic.Int64
+	_, server := serve(t, newServer(nil, map[string]toolFunc{"bursts": burstsCounted(make(chan struct{}), &count)}), gosdk.Options{})
 	answer := raw(t, server.URL).post(ctx, callBursts)
-	select {
-	case <-emitted:
+	if n := standstill(&count); n >= burstEvents-1 {
 		t.Error("the tool did not wait for its reader")
-	case <-time.After(50 * time.Millisecond):
 	}
 	text := answer.rest()
 	for i := range burstEvents {
