@@ -53,6 +53,7 @@ type DurableRecord struct {
 	Seen     map[uint64]bool         // the server's stream numbers that calls of this epoch had (R21)
 	Calls    map[uint64]bool         // requests in flight
 	Unknowns map[StreamID]bool       // unresolved, of whatever epoch
+	About    map[uint64]StreamID     // the requests in flight that are about an unknown outcome, and no call of their own (R23)
 }
 
 // Applied is one event that the application applied.
@@ -65,7 +66,7 @@ type Applied struct {
 func NewClient(rules Rules, strict bool) *Client {
 	return &Client{rules: rules, strict: strict, epoch: spec.Idle, streams: map[StreamID]*clientStream{},
 		record: DurableRecord{State: spec.Idle, NextRequest: 1, Tokens: map[uint64]spec.EventID{}, Cleared: map[uint64]spec.EventID{},
-			Seen: map[uint64]bool{}, Calls: map[uint64]bool{}, Unknowns: map[StreamID]bool{}}}
+			Seen: map[uint64]bool{}, Calls: map[uint64]bool{}, Unknowns: map[StreamID]bool{}, About: map[uint64]StreamID{}}}
 }
 
 // Clone returns an independent copy.
@@ -83,7 +84,7 @@ func (c *Client) Clone() *Client {
 
 func (r DurableRecord) clone() DurableRecord {
 	r.Tokens, r.Cleared, r.Seen = maps.Clone(r.Tokens), maps.Clone(r.Cleared), maps.Clone(r.Seen)
-	r.Calls, r.Unknowns = maps.Clone(r.Calls), maps.Clone(r.Unknowns)
+	r.Calls, r.Unknowns, r.About = maps.Clone(r.Calls), maps.Clone(r.Unknowns), maps.Clone(r.About)
 	return r
 }
 
@@ -172,6 +173,20 @@ func (c *Client) Call(passes bool) (StreamID, spec.Reason) {
 	id := StreamID{c.record.Epoch, c.nextRequest()}
 	c.streams[id] = &clientStream{state: spec.Recording, call: true, hand: inHand{kind: addCall}}
 	return id, ""
+}
+
+// Ask opens a keyed re-send of an unknown outcome, or a status query, which is
+// about none in the record's eyes: in quarantine too, but to no server that does not name the key's ledger (R23,
+// R28).
+func (c *Client) Ask(about StreamID, foreign bool) (StreamID, spec.Reason) {
+	if EpochLives(c.epoch) && foreign {
+		return StreamID{}, spec.ReasonLedgerForeign
+	}
+	id, r := c.Call(true)
+	if r == "" {
+		c.streams[id].about = &about
+	}
+	return id, r
 }
 
 // nextRequest is a request id that was never used, in the record or beside it
@@ -292,8 +307,7 @@ func (c *Client) FenceCommitted() spec.Reason {
 	c.record = c.record.clone()
 	for request := range c.record.Calls {
 		if c.rules.WhenCertaintyEnds(CallInFlight) == CallUnknown {
-			c.record.Unknowns[StreamID{c.record.Epoch, request}] = true
-			delete(c.record.Calls, request)
+			c.record.doubts(StreamID{c.record.Epoch, request})
 		}
 	}
 	c.epoch = c.rules.WhenFenced(spec.Open)
@@ -307,6 +321,29 @@ func (c *Client) FenceCommitted() spec.Reason {
 	c.closing = false
 	clear(c.record.Tokens)
 	clear(c.record.Cleared)
+	return ""
+}
+
+// doubts makes an unknown outcome of a request in flight: a call of its own, for
+// what is about an unknown outcome leaves that one as it is.
+func (r *DurableRecord) doubts(id StreamID) {
+	if about, ok := r.About[id.Request]; !ok || about != (StreamID{}) && !r.Unknowns[about] {
+		r.Unknowns[id] = true
+	}
+	delete(r.Calls, id.Request)
+	delete(r.About, id.Request)
+}
+
+// TakenOver: another holder of the record goes on with the session. Nothing is
+// fenced and nothing deleted (R10, R30).
+func (c *Client) TakenOver() spec.Reason {
+	switch c.epoch {
+	case spec.Idle, spec.Opening:
+		return spec.ReasonEpochNotOpen
+	case spec.Quarantined, spec.Open:
+		c.fence()
+		c.epoch, c.closing = spec.Abandoned, false
+	}
 	return ""
 }
 

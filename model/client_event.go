@@ -8,6 +8,7 @@ type Arrival struct {
 	HasID   bool // HasID with an empty ID: the explicit empty id that clears the cursor (R25)
 	Payload bool // else it is a position, or nothing
 	Answer  bool // the payload is the response to the stream's call
+	Unsure  bool // that response says that nobody can tell whether the call ran (R28)
 }
 
 // mayRead is why nothing can be read on a stream, or "".
@@ -44,7 +45,7 @@ func (c *Client) EventArrives(id StreamID, ev Arrival) spec.Reason {
 func (c *Client) delivery(id StreamID, st *clientStream, ev Arrival) {
 	if _, positioned := c.token(id); !positioned && ev.ID == "" {
 		// A server without ids: there is nothing to prove, and nothing to resume.
-		st.state, st.hand = spec.Committing, inHand{kind: applyEvent, answer: ev.Answer}
+		st.state, st.hand = spec.Committing, inHand{kind: applyEvent, answer: ev.Answer, unsure: ev.Unsure}
 		return
 	}
 	at := ReadCursor(ev.ID)
@@ -52,7 +53,7 @@ func (c *Client) delivery(id StreamID, st *clientStream, ev Arrival) {
 		c.lose(st)
 		return
 	}
-	st.state, st.hand = spec.Committing, inHand{kind: applyEvent, id: at.ID, answer: ev.Answer, opens: c.opens(id, st, at.ID)}
+	st.state, st.hand = spec.Committing, inHand{kind: applyEvent, id: at.ID, answer: ev.Answer, unsure: ev.Unsure, opens: c.opens(id, st, at.ID)}
 }
 
 // isNext reports whether an id is the one that must come next: behind the
@@ -157,8 +158,12 @@ func (c *Client) durable(id StreamID, st *clientStream) {
 	switch hand.kind {
 	case addCall:
 		r.Calls[id.Request], r.NextRequest = true, max(r.NextRequest, id.Request+1)
+		if st.about != nil {
+			r.About[id.Request] = *st.about
+		}
 	case removeCall:
 		delete(r.Calls, id.Request)
+		delete(r.About, id.Request)
 		delete(r.Tokens, id.Request)
 	case moveToken:
 		r.Tokens[id.Request] = hand.id
@@ -166,14 +171,20 @@ func (c *Client) durable(id StreamID, st *clientStream) {
 		r.Cleared[id.Request] = r.Tokens[id.Request]
 		delete(r.Tokens, id.Request)
 	case markUnknown:
-		delete(r.Calls, id.Request)
+		r.doubts(id)
 		delete(r.Tokens, id.Request)
 		delete(r.Cleared, id.Request)
-		r.Unknowns[id] = true
 	case applyEvent:
 		c.applied = append(c.applied, Applied{id, hand.id})
 		if hand.id != (spec.EventID{}) {
 			r.Tokens[id.Request] = hand.id
+		}
+		if hand.answer && hand.unsure {
+			r.doubts(id)
+		}
+		if about, ok := r.About[id.Request]; hand.answer && ok { // it settles that one too
+			delete(r.About, id.Request)
+			defer c.ResolutionCommitted(about)
 		}
 		if hand.answer {
 			delete(r.Calls, id.Request)

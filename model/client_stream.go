@@ -5,8 +5,9 @@ import "example.com/reattach/spec"
 // A clientStream is what the client knows of one stream beside the record.
 type clientStream struct {
 	state spec.State
-	call  bool   // it belongs to a call
-	hand  inHand // the transaction that is in hand
+	call  bool      // it belongs to a call
+	hand  inHand    // the transaction that is in hand
+	about *StreamID // the unknown outcome that it asks about or re-sends; zero: a status query
 }
 
 // An inHand is a transaction that was begun and is not known to be durable.
@@ -14,6 +15,7 @@ type inHand struct {
 	kind   handKind
 	id     spec.EventID // of the event, or the position
 	answer bool         // the event is the response to the stream's call
+	unsure bool         // that response says that nobody can tell
 	opens  uint64       // the number of the call's stream, if it becomes known with it
 }
 
@@ -278,6 +280,9 @@ func (c *Client) Refuses(id StreamID, reason spec.Reason, sessionGone, provesNot
 	switch {
 	case !st.waiting():
 		return spec.ReasonNoConnection
+	case reason == spec.ReasonAttemptSuperseded && (st.state == spec.Resuming || !st.call):
+		st.state = spec.Lost
+		c.TakenOver()
 	case st.state == spec.Resuming:
 		st.state = spec.Lost
 		if c.rules.Abandons(reason) {

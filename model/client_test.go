@@ -129,7 +129,7 @@ func TestDoubtEndsTheEpoch(t *testing.T) {
 		{"superseded by another of its kind", func(c *Client, id StreamID) {
 			resuming(c, id)
 			c.Refuses(id, spec.ReasonAttemptSuperseded, false, false)
-		}, spec.Open, spec.Lost},
+		}, spec.Abandoned, spec.Lost},
 		{"not now", func(c *Client, id StreamID) { resuming(c, id); c.Defers(id) }, spec.Open, spec.Ended},
 		{"attempts used up", func(c *Client, id StreamID) { c.StreamEnds(id); c.Reconnect(id, false) }, spec.Open, spec.Suspended},
 	} {

@@ -26,7 +26,9 @@ func TestModelAgreesWithEpochTable(t *testing.T) {
 		case spec.EpochCommitted:
 			r = c.EpochCommitted()
 		case spec.CallerCalls:
-			_, r = c.Call(facts.Has(spec.PassesQuarantine))
+			if _, r = c.Call(facts.Has(spec.PassesQuarantine)); facts.Has(spec.LedgerForeign) {
+				_, r = c.Ask(StreamID{1, 7}, true)
+			}
 		case spec.CallerNotifies:
 			r = c.Notify(facts.Has(spec.PassesQuarantine))
 		case spec.CallerResolves:
@@ -37,6 +39,8 @@ func TestModelAgreesWithEpochTable(t *testing.T) {
 		case spec.ResolutionCommitFailed: // nothing happens
 		case spec.ServerContradicts:
 			r = c.Contradict()
+		case spec.AnotherTakesOver:
+			r = c.TakenOver()
 		case spec.CallerAbandons:
 			r = c.Abandon()
 		case spec.CallerTerminates:
@@ -119,7 +123,13 @@ func TestModelAgreesWithClientStreamTable(t *testing.T) {
 		case spec.ServerChallenges:
 			r = c.Challenges(id)
 		case spec.ServerRefuses:
-			r = c.Refuses(id, spec.ReasonCursorEvicted, facts.Has(spec.SessionGone), facts.Has(spec.ProvesNotExecuted))
+			why := spec.ReasonCursorEvicted
+			if facts.Has(spec.AttemptSuperseded) {
+				if why = spec.ReasonAttemptSuperseded; from == spec.Requested && st.call {
+					return "", 0, false // a POST has no attempt
+				}
+			}
+			r = c.Refuses(id, why, facts.Has(spec.SessionGone), facts.Has(spec.ProvesNotExecuted))
 		case spec.EventArrives:
 			ev, ok := arrival(c, id, facts, at)
 			if !ok {

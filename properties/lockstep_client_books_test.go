@@ -17,11 +17,12 @@ type clientBooks struct {
 	told     map[client.StreamID]client.OutcomeKind
 	toldLife map[client.StreamID]bool // in this life of the process
 	owed     map[client.StreamID]bool // calls in the record whose outcome is open
+	about    map[client.StreamID]bool // status queries (false) and re-sends (true)
 }
 
 func newClientBooks() clientBooks {
 	return clientBooks{applied: map[string]client.StreamID{}, last: map[client.StreamID]spec.EventID{}, posted: map[client.StreamID]int{},
-		told: map[client.StreamID]client.OutcomeKind{}, toldLife: map[client.StreamID]bool{}, owed: map[client.StreamID]bool{}}
+		told: map[client.StreamID]client.OutcomeKind{}, toldLife: map[client.StreamID]bool{}, owed: map[client.StreamID]bool{}, about: map[client.StreamID]bool{}}
 }
 
 // crashed: the next life knows nothing of the calls that never entered the
@@ -44,7 +45,7 @@ func (b *clientBooks) handedOut(a client.Action, record client.Record) error {
 	switch a.Do {
 	case spec.SendPost:
 		b.posted[a.Stream]++
-		if !b.owed[a.Stream] || b.posted[a.Stream] > 1 || a.Session.ID != record.SessionID {
+		if _, about := b.about[a.Stream]; !b.owed[a.Stream] && !about || b.posted[a.Stream] > 1 || a.Session.ID != record.SessionID {
 			return fmt.Errorf("books: the POST of %v leaves for the %d. time, in the record: %v", a.Stream, b.posted[a.Stream], b.owed[a.Stream])
 		}
 	case spec.SendResume:
@@ -82,14 +83,18 @@ func (b *clientBooks) committed(a client.Action, before, after client.Record) er
 		if err := b.applies(ev, before.Tag); err != nil {
 			return err
 		}
-		if ev.Answer {
+		if ev.Answer && ev.Means != client.MeansUnknown {
 			delete(b.owed, ev.Stream)
+			delete(b.owed, ev.Resolves)
 		}
 	}
 	id := client.StreamID{Epoch: a.Change.Epoch, Request: a.Change.Request}
 	switch a.Change.Kind {
 	case client.AddCall:
-		b.owed[client.StreamID{Epoch: before.Epoch, Request: a.Change.Call.Request}] = true
+		id := client.StreamID{Epoch: before.Epoch, Request: a.Change.Call.Request}
+		if _, about := b.about[id]; !about { // what is about another call is owed to nobody
+			b.owed[id] = true
+		}
 	case client.RemoveCall:
 		delete(b.owed, id)
 	case client.ResolveUnknown:

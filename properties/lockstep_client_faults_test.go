@@ -111,7 +111,7 @@ func TestClientLockstepNotices(t *testing.T) {
 }
 
 func clientNotices(f clientFault) error {
-	for seed := range uint64(20) {
+	for seed := range uint64(40) {
 		d := seeded(seed)
 		p := newClientPair(d(4) == 0, d(2) == 0, hits{})
 		p.fault = f

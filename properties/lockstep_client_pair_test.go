@@ -31,6 +31,7 @@ type clientPair struct {
 	attempts map[client.StreamID]int    // in a row without progress
 	applied  int                        // events, as the model counts them
 	session  int                        // sessions that the server opened
+	keys     uint64                     // that were made
 	numbers  uint64                     // streams that the server opened in this session
 	others   bool                       // another process fenced the record
 	over     bool                       // it began an epoch, and this one noticed: it has nothing more to write

@@ -70,7 +70,10 @@ func (p *clientPair) event(st client.StreamSnapshot, s clientStep) client.Event 
 			here.Stream = p.fresh()
 		}
 	}
-	ev := client.Event{HasID: true, Payload: []byte("event"), Answer: s.Kind == "answer" && st.ID.Request != 0}
+	ev := client.Event{HasID: true, Payload: []byte("event"), Answer: (s.Kind == "answer" || s.Kind == "unsure answer") && st.ID.Request != 0}
+	if s.Kind == "unsure answer" {
+		ev.Means, ev.Reason = client.MeansUnknown, spec.ReasonKeyUnknown
+	}
 	id := here
 	id.Ordinal, id.Seq = here.Ordinal+1, here.Seq+1+uint64(s.Pick%3)
 	switch s.Kind {

@@ -20,8 +20,8 @@ type clientStep struct {
 }
 
 var clientMoves = []share[string]{
-	{"commit", 300}, {"commit fails", 35}, {"open", 30}, {"opened", 40}, {"opening fails", 8}, {"call", 90}, {"notify", 5}, {"resolve", 25},
-	{"contradict", 2}, {"abandon", 4}, {"terminate", 8}, {"offer", 20}, {"listen", 30}, {"dial fails", 8}, {"accepts", 150}, {"answers once", 8},
+	{"commit", 300}, {"commit fails", 50}, {"open", 30}, {"opened", 40}, {"opening fails", 8}, {"call", 90}, {"ask", 25}, {"taken over", 1}, {"notify", 5}, {"resolve", 25},
+	{"contradict", 2}, {"abandon", 8}, {"terminate", 8}, {"offer", 20}, {"listen", 30}, {"dial fails", 8}, {"accepts", 150}, {"answers once", 8},
 	{"completes", 8}, {"defers", 8}, {"challenges", 5}, {"refuses", 10}, {"event", 300}, {"ends", 25}, {"breaks", 25}, {"reconnect", 80},
 	{"resume", 25}, {"old connection", 15}, {"out of turn", 5}, {"forget", 10}, {"another process", 3}, {"crash", 8},
 }
@@ -31,7 +31,7 @@ var positionKinds = []share[string]{
 }
 
 var eventKinds = []share[string]{
-	{"next", 100}, {"answer", 12}, {"repeated", 1}, {"earlier", 1}, {"skipped", 1}, {"stale seq", 1}, {"of another stream", 1}, {"of nobody", 1}, {"nonsense", 1},
+	{"next", 100}, {"answer", 12}, {"unsure answer", 4}, {"repeated", 1}, {"earlier", 1}, {"skipped", 1}, {"stale seq", 1}, {"of another stream", 1}, {"of nobody", 1}, {"nonsense", 1},
 	{"without id", 1}, {"position", 10}, {"another position", 1}, {"cleared", 2}, {"retry", 6}, {"seen number", 1}, {"late beginning", 1},
 }
 
@@ -42,7 +42,7 @@ var refusals = []share[client.Refusal]{
 	{client.Refusal{Status: 400, Reason: spec.ReasonCursorMalformed}, 1}, {client.Refusal{Status: 409, Reason: spec.ReasonCursorForeign}, 1},
 	{client.Refusal{Status: 409, Reason: spec.ReasonCursorUnissued}, 1}, {client.Refusal{Status: 409, Reason: spec.ReasonCursorEvicted}, 2},
 	{client.Refusal{Status: 409, Reason: spec.ReasonCursorAhead}, 1}, {client.Refusal{Status: 403}, 1}, {client.Refusal{Status: 405}, 2}, {client.Refusal{Status: 307}, 1},
-	{client.Refusal{Status: 409, Sealed: true}, 2}, {client.Refusal{Status: 404, Sealed: true}, 1}, {client.Refusal{Status: 500}, 1},
+	{client.Refusal{Status: 409, Reason: spec.ReasonAttemptSuperseded}, 1}, {client.Refusal{Status: 409, Sealed: true}, 2}, {client.Refusal{Status: 404, Sealed: true}, 1}, {client.Refusal{Status: 500}, 1},
 }
 
 func drawClientStep(d dice) clientStep {
@@ -112,6 +112,10 @@ func (p *clientPair) step(s clientStep) error {
 		return p.opening(s)
 	case "call":
 		return p.call(s.Pick%4 == 0)
+	case "ask":
+		return p.ask(s)
+	case "taken over":
+		return p.takenOver(s)
 	case "notify":
 		actions, err := c.Notify(nil, s.Pick%4 == 0)
 		return p.both("Notify", actions, err, t.Notify(s.Pick%4 == 0))
@@ -170,7 +174,7 @@ func (p *clientPair) opening(s clientStep) error {
 func (p *clientPair) opened(s clientStep) error {
 	p.session++
 	id := fmt.Sprintf("session-%d", p.session)
-	o := client.Opened{SessionID: id}
+	o := client.Opened{SessionID: id, Ledger: []string{"", aLedger, aLedger, anotherLedger}[s.Pick/3%4]}
 	if s.Pick%2 > 0 {
 		o.Standalone = spec.PositionZero(spec.TagOf(id, ""), 0).String()
 	}
@@ -200,7 +204,12 @@ func (p *clientPair) opened(s clientStep) error {
 
 // call opens a stream for a call and sends it: in the model one step.
 func (p *clientPair) call(passes bool) error {
-	id, actions, err := p.core.Call("", "", passes)
+	var call client.Call
+	if ledger := p.core.Record().Ledger; ledger != "" {
+		p.keys++
+		call = client.Call{Key: spec.Key{Ledger: ledger, Minted: p.keys, Nonce: fmt.Sprintf("%032x", p.keys)}.String(), Method: "work", Digest: "of nothing"}
+	}
+	id, actions, err := p.core.Call(call, passes)
 	want, r := p.twin.Call(passes)
 	if fault := p.both("Call", actions, err, r); fault != nil || err != nil {
 		return fault
@@ -212,12 +221,67 @@ func (p *clientPair) call(passes bool) error {
 	return p.both("Send", actions, err, "")
 }
 
-// anotherProcess fences the record behind the client's back (R30).
-func (p *clientPair) anotherProcess(s clientStep) error {
-	if p.record.State != client.RecordOpen || p.others || p.core.Record().Epoch != p.record.Epoch {
+// Names of ledgers.
+const aLedger, anotherLedger = "000000000000000a", "000000000000000b"
+
+// ask opens a status query or a keyed re-send of a call whose outcome is
+// unknown, whether or not the server names its ledger.
+func (p *clientPair) ask(s clientStep) error {
+	record := p.core.Record()
+	if len(record.Unknowns) == 0 || p.others {
 		return nil
 	}
-	fence := client.Change{Kind: client.FenceEpoch, Epoch: p.record.Epoch, Reason: spec.ReasonCallerDecided}
+	u := record.Unknowns[s.Stream%len(record.Unknowns)]
+	call, about := client.Call{Key: u.Key, Query: true}, model.StreamID{}
+	if s.Pick%2 == 0 && u.Key != "" {
+		call, about = client.Call{Key: u.Key, Method: u.Method, Digest: u.Digest, Resends: u.Stream}, twinID(u.Stream)
+	}
+	k, _ := spec.ParseKey(u.Key)
+	foreign := k.Ledger == "" || k.Ledger != record.Ledger
+	id, actions, err := p.core.Call(call, false)
+	want, r := p.twin.Ask(about, foreign)
+	if fault := p.both("Call", actions, err, r); fault != nil || err != nil {
+		return fault
+	}
+	p.hits.hit("asked, query %v, in %v", call.Query, p.core.State())
+	p.books.about[id] = about != (model.StreamID{})
+	if twinID(id) != want {
+		return fmt.Errorf("Call: the core opens %v, the model %v", id, want)
+	}
+	actions, err = p.core.Send(id, nil)
+	return p.both("Send", actions, err, "")
+}
+
+// takenOver has another process take the lease (R30). Mostly nobody tells: the
+// next write finds out.
+func (p *clientPair) takenOver(s clientStep) error {
+	if s.Pick%4 > 0 {
+		if p.record.State != client.RecordOpen || p.others || !slices.Contains([]spec.State{spec.Open, spec.Quarantined, spec.Fencing}, p.core.State()) {
+			return nil
+		}
+		next, err := client.Change{Kind: client.TakeLease, Lease: p.record.Lease}.Apply(p.record)
+		p.record, p.others = next, true
+		p.hits.hit("another process took the lease")
+		return err
+	}
+	actions, err := p.core.TakenOver(p.core.Record().Epoch, spec.ReasonLeaseLost)
+	for _, a := range actions {
+		if a.Do == spec.SendDelete || a.Change.Kind == client.FenceEpoch {
+			return fmt.Errorf("TakenOver hands out %v", a.Do)
+		}
+	}
+	return p.both("TakenOver", actions, err, p.twin.TakenOver())
+}
+
+// anotherProcess fences the record behind the client's back (R30).
+func (p *clientPair) anotherProcess(s clientStep) error {
+	if p.record.State != client.RecordOpen || p.others || p.core.Record().Epoch != p.record.Epoch || p.core.State() == spec.Abandoned || p.core.State() == spec.Opening {
+		return nil
+	}
+	if slices.ContainsFunc(p.record.Calls, func(c client.Call) bool { return c.Resends != client.StreamID{} }) {
+		return nil // whether it leaves an unknown outcome depends on when the fence is written, which the model is not told
+	}
+	fence := client.Change{Kind: client.FenceEpoch, Lease: p.record.Lease, Epoch: p.record.Epoch, Reason: spec.ReasonCallerDecided}
 	next, err := fence.Apply(p.record)
 	if err != nil {
 		return err
@@ -227,7 +291,7 @@ func (p *clientPair) anotherProcess(s clientStep) error {
 	if fault := p.books.committed(client.Action{Change: fence}, before, next); fault != nil || s.Pick%8 > 0 {
 		return fault
 	}
-	begin := client.Change{Kind: client.BeginEpoch, Epoch: p.record.Epoch, Session: "theirs", Tag: spec.TagOf("theirs", "")}
+	begin := client.Change{Kind: client.BeginEpoch, Lease: p.record.Lease, Epoch: p.record.Epoch, Session: "theirs", Tag: spec.TagOf("theirs", "")}
 	p.record, err = begin.Apply(p.record)
 	p.hits.hit("another process began the next epoch")
 	return err
@@ -286,7 +350,8 @@ func (p *clientPair) streamStep(s clientStep) error {
 		}
 		actions, err := c.EventArrives(id, conn, told)
 		return p.both(fmt.Sprintf("EventArrives(%v, %+v)", id, ev), actions, err,
-			t.EventArrives(twin, model.Arrival{ID: ev.ID, HasID: ev.HasID, Payload: len(ev.Payload) > 0, Answer: ev.Answer}))
+			t.EventArrives(twin, model.Arrival{ID: ev.ID, HasID: ev.HasID, Payload: len(ev.Payload) > 0, Answer: ev.Answer,
+				Unsure: ev.Answer && ev.Means == client.MeansUnknown && p.isKeyed(id)}))
 	case "ends":
 		actions, err := c.StreamEnds(id, conn)
 		return p.both("StreamEnds", actions, err, t.StreamEnds(twin))
@@ -322,6 +387,12 @@ func (p *clientPair) streamStep(s clientStep) error {
 	panic("reattach: BUG: nobody said how a client " + s.Do)
 }
 
+// isKeyed says whether a ledger answers for the call itself.
+func (p *clientPair) isKeyed(id client.StreamID) bool {
+	call, ok := p.record.Call(id.Request)
+	return ok && call.Key != "" && !call.Query
+}
+
 func (p *clientPair) standalone(do string) error {
 	id := p.core.Standalone()
 	at := slices.IndexFunc(p.core.Snapshot().Streams, func(s client.StreamSnapshot) bool { return s.ID == id })
@@ -352,6 +423,9 @@ func (p *clientPair) refuses(st client.StreamSnapshot, f client.Refusal) error {
 		reason = spec.ReasonRefused
 	}
 	p.hits.hit("refusal %d %s", f.Status, f.Reason)
+	if f.Reason != "" {
+		reason = f.Reason
+	}
 	actions, err := p.core.Refuses(st.ID, st.Conn, f)
 	return p.both(fmt.Sprintf("Refuses(%v, %+v)", st.ID, f), actions, err, p.twin.Refuses(twinID(st.ID), reason, gone, proves))
 }

@@ -52,7 +52,7 @@ func TestClientLockstep(t *testing.T) {
 	for _, k := range []client.ChangeKind{client.BeginEpoch, client.AddCall, client.AdvanceToken, client.DoubtCall, client.RemoveCall, client.FenceEpoch, client.ResolveUnknown} {
 		h.need(t, k.String()+" failed", k.String()+" written")
 	}
-	h.need(t, "told answered", "told not_run", "told unknown", "AdvanceToken found the record stale", "AddCall found the record stale",
+	h.need(t, "asked, query true, in Quarantined", "asked, query false, in Quarantined", "refused ledger_foreign", "another process took the lease", "told answered", "told not_run", "told unknown", "AdvanceToken found the record stale", "AddCall found the record stale",
 		"DoubtCall found the record stale", "FenceEpoch found the record stale", "an old connection spoke", "answer on another connection refused",
 		"crashed with an event in hand", "crashed before the fence was durable", "forgot a stream", "unknowns carried into the next epoch",
 		"another process took the record over")

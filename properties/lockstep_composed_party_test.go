@@ -355,7 +355,7 @@ func (p *party) mayWake(id client.StreamID) bool { return !p.world.healing || p.
 
 // call opens a call, if the epoch takes one.
 func (p *party) call(passes bool) error {
-	id, actions, err := p.core.Call("", "", passes)
+	id, actions, err := p.core.Call(client.Call{}, passes)
 	var refused *fsm.RefusedError
 	if errors.As(err, &refused) {
 		p.world.hits.hit("call refused: %s", refused.Reason)

@@ -115,6 +115,9 @@ func (r *clientRig) open() error {
 func (r *clientRig) isCall() bool { return aboutCall(r.target) }
 
 func aboutCall(row *spec.Row) bool {
+	if row.Guard.True.Has(spec.AttemptSuperseded) && row.Covers(spec.Requested) {
+		return false // a POST has no attempt
+	}
 	return !row.Guard.False.Has(spec.IsCall) && row.Trigger != spec.StandaloneOffered && row.Trigger != spec.CallerListens
 }
 
@@ -250,7 +253,11 @@ func (r *clientRig) happen(t spec.Trigger, want spec.Guard) error {
 		record := r.committed(spec.CommitEpoch)
 		return r.act(c.EpochCommitted(record))
 	case spec.CallerCalls:
-		id, actions, err := c.Call("key", "label", want.True.Has(spec.PassesQuarantine))
+		call := client.Call{Key: "key", Label: "label"}
+		if want.True.Has(spec.LedgerForeign) { // a status query for a key of nobody's
+			call.Query = true
+		}
+		id, actions, err := c.Call(call, want.True.Has(spec.PassesQuarantine))
 		if err == nil && r.machine == "clientstream" {
 			r.stream = id
 		}
@@ -270,6 +277,8 @@ func (r *clientRig) happen(t spec.Trigger, want spec.Guard) error {
 		return r.act(c.ResolutionCommitFailed(r.unknown, spec.ReasonCommitFailed))
 	case spec.ServerContradicts:
 		return r.act(c.Contradict(r.core.Snapshot().Record.Epoch, spec.ReasonSessionUnknown))
+	case spec.AnotherTakesOver:
+		return r.act(c.TakenOver(r.core.Snapshot().Record.Epoch, spec.ReasonLeaseLost))
 	case spec.CallerAbandons:
 		return r.act(c.Abandon())
 	case spec.CallerTerminates:
@@ -319,6 +328,9 @@ func (r *clientRig) happenToStream(t spec.Trigger, want spec.Guard) (done bool, 
 		err = r.act(c.Challenges(id, conn))
 	case spec.ServerRefuses:
 		refusal := client.Refusal{Status: 429, Reason: spec.ReasonTooManyRequests}
+		if want.True.Has(spec.AttemptSuperseded) {
+			refusal = client.Refusal{Status: 409, Reason: spec.ReasonAttemptSuperseded}
+		}
 		if want.True.Has(spec.SessionGone) {
 			refusal = client.Refusal{Status: 404, Reason: spec.ReasonSessionUnknown}
 		}
@@ -415,6 +427,11 @@ func (r *clientRig) shows(e spec.Effect) error {
 	case spec.Abandon:
 		if r.core.State() != spec.Fencing || find(spec.CommitFence) == nil {
 			return fmt.Errorf("the epoch is %v, and no fence was handed out", r.core.State())
+		}
+		return nil
+	case spec.Yield:
+		if r.core.State() != spec.Abandoned || find(spec.ReportYielded) == nil || find(spec.CommitFence) != nil || find(spec.SendDelete) != nil {
+			return fmt.Errorf("the epoch is %v, and %v was handed out", r.core.State(), names(r.last))
 		}
 		return nil
 	case spec.CloseConnection:

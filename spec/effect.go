@@ -40,6 +40,7 @@ const (
 	EndClientStreams   // fire EpochEnds for every stream
 	SendDelete         // best effort
 	ReportUnknowns     // tell every waiting caller
+	ReportYielded      // tell every waiting caller: the call is in the record, and another holder goes on with it (R30)
 	ReportOpen         // tell the caller that calls may be made
 	ReportFailure      // tell the caller that the write failed
 	CommitCall         // put the call into the record (R20)
@@ -54,6 +55,7 @@ const (
 	ScheduleResume     // now, or after retry, or after backoff (R26)
 	RefreshCredentials // get new ones; the token stays (R26)
 	Abandon            // fire ServerContradicts
+	Yield              // fire AnotherTakesOver: no fence, no DELETE (R10)
 	ReturnEvent        // the event is applied: hand it on
 	ReturnNothing      // the event was not applied
 	ReportUnknown      // tell the caller: unknown outcome
@@ -73,10 +75,10 @@ var effectNames = [numEffects]string{
 	RecordUnknown: "RecordUnknown", ForgetStream: "ForgetStream",
 	SendInitialize: "SendInitialize", CommitEpoch: "CommitEpoch", OpenClientStream: "OpenClientStream", SendMessage: "SendMessage",
 	CommitResolution: "CommitResolution", CommitFence: "CommitFence", EndClientStreams: "EndClientStreams", SendDelete: "SendDelete",
-	ReportUnknowns: "ReportUnknowns", ReportOpen: "ReportOpen", ReportFailure: "ReportFailure",
+	ReportUnknowns: "ReportUnknowns", ReportYielded: "ReportYielded", ReportOpen: "ReportOpen", ReportFailure: "ReportFailure",
 	CommitCall: "CommitCall", SendPost: "SendPost", SendGet: "SendGet", CommitRemoval: "CommitRemoval", CommitToken: "CommitToken",
 	Commit: "Commit", CommitUnknown: "CommitUnknown", CloseConnection: "CloseConnection", SendResume: "SendResume",
-	ScheduleResume: "ScheduleResume", Abandon: "Abandon", RefreshCredentials: "RefreshCredentials", ReturnEvent: "ReturnEvent", ReturnNothing: "ReturnNothing",
+	ScheduleResume: "ScheduleResume", Abandon: "Abandon", Yield: "Yield", RefreshCredentials: "RefreshCredentials", ReturnEvent: "ReturnEvent", ReturnNothing: "ReturnNothing",
 	ReportUnknown: "ReportUnknown", ReportNotRun: "ReportNotRun", ReportPending: "ReportPending", ReportGap: "ReportGap",
 	ReportStandalone: "ReportStandalone",
 }

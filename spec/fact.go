@@ -40,6 +40,8 @@ const (
 	PassesQuarantine  // the message may be sent in quarantine (R23)
 	UnknownsCarried   // an unknown outcome of an earlier epoch is unresolved
 	ClosingWished     // the fence is the caller's wish to end the session
+	LedgerForeign     // a status query or a keyed re-send whose key is of a ledger that this session's server did not name (R28)
+	AttemptSuperseded // the refusal says that a newer attempt at the view was made (R10)
 
 	numFacts
 )
@@ -52,6 +54,7 @@ var factNames = [numFacts]string{
 	Positioned: "Positioned", Orderable: "Orderable", Strict: "Strict", AttemptsLeft: "AttemptsLeft", SessionGone: "SessionGone",
 	ProvesNotExecuted: "ProvesNotExecuted", AppliesEvent: "AppliesEvent", MarksUnknown: "MarksUnknown", RecordStale: "RecordStale",
 	PassesQuarantine: "PassesQuarantine", UnknownsCarried: "UnknownsCarried", ClosingWished: "ClosingWished",
+	LedgerForeign: "LedgerForeign", AttemptSuperseded: "AttemptSuperseded",
 }
 
 func (f Fact) String() string { return nameOf(factNames[:], int(f)) }

@@ -41,8 +41,8 @@ var clientRules = []Rule{
 			"explicit decision. A POST with a call is not sent again in any other way. Known not to have run is only: a dial that never connected; a refusal that says that the key is " +
 			"sealed; and, where the deployment declares that no intermediary re-sends POSTs, a typed refusal of a POST that left once. Any other 404 proves nothing.",
 		Source: sourceDeploy,
-		Holds:  Without + "status queries and keyed re-sends: only the caller's decision resolves an unknown",
-		Where:  "client.Record in impl/client holds the unknowns",
+		Holds:  Whole,
+		Where:  "client.Record in impl/client holds the unknowns; Client.Reconcile, Client.Resend and Client.Resolve end them",
 	},
 	{
 		ID: "R24", Name: "an end is not a truncation",
@@ -88,7 +88,8 @@ var clientRules = []Rule{
 			"The horizon is one durable value that never decreases; entries, seals too, are forgotten only below it, and every key minted below it is answered unknown and never " +
 			"executed, so that no clock has to be right. A key from the future is executed, or sealed before it is refused. Keys travel in _meta, never in a header.",
 		Source: "field observation: idempotency keys scoped to a request and not to its delivery; RFC 9110 9.2.2 (what an HTTP stack may re-send)",
-		Holds:  NotYet,
+		Holds:  Whole,
+		Where:  "impl/ledger at the server; impl/client fixes the key and asks, impl/streamhttp words it",
 	},
 	{
 		ID: "R29", Name: "request ids",
@@ -104,7 +105,7 @@ var clientRules = []Rule{
 			"lease generation, state and token. So two processes with one record cannot both apply, and one that lost its lease neither abandons " +
 			"nor deletes.",
 		Source: "field observation: two processes started from one record; docs/decisions/0006",
-		Holds:  Without + "the lease: every write compares the record's epoch, state and token",
-		Where:  "client.Change in impl/client carries what a write expects",
+		Holds:  Whole,
+		Where:  "client.Change in impl/client carries what a write expects, client.Holder keeps a second process out",
 	},
 }

@@ -28,7 +28,7 @@ const (
 	Quarantined // open, but unknown outcomes of earlier epochs are unresolved
 	Open        // calls may be made
 	Fencing     // abandoned in memory; the fence is not durable yet
-	Abandoned   // fenced; its calls in flight are unknown outcomes
+	Abandoned   // fenced, and its calls in flight are unknown outcomes; or left to another holder (R30)
 	Closed      // fenced by the caller's wish
 
 	// States of a client's stream.

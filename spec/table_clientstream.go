@@ -7,7 +7,7 @@ package spec
 // reaches the table (R21): the core refuses it first.
 func ClientStreamTable() Table { return clientStreamTable }
 
-var clientStreamTable = parseTable("clientstream", 96, Unsent, []State{
+var clientStreamTable = parseTable("clientstream", 97, Unsent, []State{
 	Unsent, Recording, Requested, Streaming, Committing, Ended, Truncated, Resuming, Unproven, Suspended, Completed, NotExecuted, Lost,
 }, []Trigger{
 	CallerSends, CallCommitted, CallCommitFailed, StandaloneOffered, CallerListens, DialFails, ServerAccepts, ServerAnswersOnce,
@@ -53,12 +53,13 @@ var clientStreamTable = parseTable("clientstream", 96, Unsent, []State{
 | CS34 | *                  | ServerDefers       |                                                       | forbid no_connection    |                                                    | R26         |
 | CS35 | Resuming           | ServerChallenges   |                                                       | Ended                   | CloseConnection RefreshCredentials ScheduleResume  | R26         |
 | CS36 | *                  | ServerChallenges   |                                                       | forbid no_connection    |                                                    | R26         |
-| CS37 | Resuming           | ServerRefuses      |                                                       | Lost                    | CloseConnection Abandon                            | R22         |
-| CS38 | Requested          | ServerRefuses      | SessionGone !ProvesNotExecuted                        | Lost                    | CloseConnection Abandon                            | R22 R23     |
-| CS39 | Requested          | ServerRefuses      | SessionGone ProvesNotExecuted                         | NotExecuted             | CloseConnection CommitRemoval ReportNotRun Abandon | R22 R23     |
-| CS40 | Requested          | ServerRefuses      | !SessionGone ProvesNotExecuted                        | NotExecuted             | CloseConnection CommitRemoval ReportNotRun         | R23         |
-| CS41 | Requested          | ServerRefuses      | !SessionGone !ProvesNotExecuted IsCall                | Lost                    | CloseConnection CommitUnknown                      | R23         |
-| CS42 | Requested          | ServerRefuses      | !SessionGone !ProvesNotExecuted !IsCall               | Completed               | CloseConnection ReportStandalone                   | R22         |
+| CS37 | Resuming           | ServerRefuses      | !AttemptSuperseded                                    | Lost                    | CloseConnection Abandon                            | R22         |
+| CS38 | Requested          | ServerRefuses      | SessionGone !ProvesNotExecuted !AttemptSuperseded     | Lost                    | CloseConnection Abandon                            | R22 R23     |
+| CS39 | Requested          | ServerRefuses      | SessionGone ProvesNotExecuted !AttemptSuperseded      | NotExecuted             | CloseConnection CommitRemoval ReportNotRun Abandon | R22 R23     |
+| CS40 | Requested          | ServerRefuses      | !SessionGone ProvesNotExecuted !AttemptSuperseded     | NotExecuted             | CloseConnection CommitRemoval ReportNotRun         | R23         |
+| CS41 | Requested          | ServerRefuses      | !SessionGone !ProvesNotExecuted IsCall !AttemptSuperseded | Lost                    | CloseConnection CommitUnknown                      | R23         |
+| CS42 | Requested          | ServerRefuses      | !SessionGone !ProvesNotExecuted !IsCall !AttemptSuperseded | Completed               | CloseConnection ReportStandalone                   | R22         |
+| CS97 | Requested,Resuming | ServerRefuses      | AttemptSuperseded                                     | Lost                    | CloseConnection Yield                              | R10 R30     |
 | CS43 | *                  | ServerRefuses      |                                                       | forbid no_connection    |                                                    | R22         |
 | CS44 | Streaming,Unproven | EventArrives       | HasPayload InOrder                                    | Committing              | Commit                                             | R20 R21     |
 | CS45 | Streaming,Unproven | EventArrives       | !HasPayload InOrder MovesPosition                     | Committing              | CommitToken                                        | R24 R25     |

@@ -4,9 +4,9 @@ package spec
 // one session.
 func EpochTable() Table { return epochTable }
 
-var epochTable = parseTable("epoch", 50, Idle, []State{Idle, Opening, Quarantined, Open, Fencing, Abandoned, Closed}, []Trigger{
+var epochTable = parseTable("epoch", 54, Idle, []State{Idle, Opening, Quarantined, Open, Fencing, Abandoned, Closed}, []Trigger{
 	CallerOpens, ServerOpens, OpeningFails, EpochCommitted, CallerCalls, CallerNotifies, CallerResolves, ResolutionCommitted,
-	ResolutionCommitFailed, ServerContradicts, CallerAbandons, CallerTerminates, FenceCommitted, FenceCommitFailed,
+	ResolutionCommitFailed, ServerContradicts, AnotherTakesOver, CallerAbandons, CallerTerminates, FenceCommitted, FenceCommitFailed,
 }, `
 | ID   | From                  | Trigger                | Guard                      | To                     | Effects                     | Cites       |
 | EP01 | Idle,Abandoned,Closed | CallerOpens            |                            | Opening                | SendInitialize              | R6 R22      |
@@ -23,9 +23,10 @@ var epochTable = parseTable("epoch", 50, Idle, []State{Idle, Opening, Quarantine
 | EP12 | Opening               | EpochCommitted         | UnknownsCarried            | Quarantined            | ReportOpen                  | R23         |
 | EP13 | Closed                | EpochCommitted         |                            | Fencing                | CommitFence                 | R22 R23     |
 | EP14 | Idle,Quarantined,Open,Fencing,Abandoned | EpochCommitted |                  | forbid out_of_turn     |                             | R23         |
-| EP15 | Open                  | CallerCalls            |                            | =                      | OpenClientStream            | R20 R23     |
-| EP16 | Quarantined           | CallerCalls            | PassesQuarantine           | =                      | OpenClientStream            | R23         |
-| EP17 | Quarantined           | CallerCalls            | !PassesQuarantine          | forbid quarantined     |                             | R23         |
+| EP15 | Open                  | CallerCalls            | !LedgerForeign             | =                      | OpenClientStream            | R20 R23     |
+| EP16 | Quarantined           | CallerCalls            | PassesQuarantine !LedgerForeign | =                 | OpenClientStream            | R23         |
+| EP17 | Quarantined           | CallerCalls            | !PassesQuarantine !LedgerForeign | forbid quarantined |                           | R23         |
+| EP51 | Quarantined,Open      | CallerCalls            | LedgerForeign              | forbid ledger_foreign  |                             | R23 R28     |
 | EP18 | Idle,Opening          | CallerCalls            |                            | forbid epoch_not_open  |                             | R22         |
 | EP19 | Fencing,Abandoned     | CallerCalls            |                            | forbid epoch_abandoned |                             | R22         |
 | EP20 | Closed                | CallerCalls            |                            | forbid epoch_closed    |                             | R22         |
@@ -45,6 +46,9 @@ var epochTable = parseTable("epoch", 50, Idle, []State{Idle, Opening, Quarantine
 | EP34 | Quarantined,Open      | ServerContradicts      |                            | Fencing                | EndClientStreams CommitFence | R21 R22 R23 |
 | EP35 | Fencing,Abandoned,Closed | ServerContradicts   |                            | =                      |                             | R22         |
 | EP36 | Idle,Opening          | ServerContradicts      |                            | forbid epoch_not_open  |                             | R22         |
+| EP52 | Quarantined,Open      | AnotherTakesOver       |                            | Abandoned              | EndClientStreams ReportYielded | R10 R30  |
+| EP53 | Fencing,Abandoned,Closed | AnotherTakesOver    |                            | =                      |                             | R30         |
+| EP54 | Idle,Opening          | AnotherTakesOver       |                            | forbid epoch_not_open  |                             | R30         |
 | EP37 | Quarantined,Open      | CallerAbandons         |                            | Fencing                | EndClientStreams CommitFence | R22 R23     |
 | EP38 | Fencing               | CallerAbandons         |                            | =                      | CommitFence                 | R22         |
 | EP39 | Idle,Opening,Abandoned,Closed | CallerAbandons |                            | forbid epoch_not_open  |                             | R22         |
@@ -57,6 +61,6 @@ var epochTable = parseTable("epoch", 50, Idle, []State{Idle, Opening, Quarantine
 | EP46 | Idle,Opening,Quarantined,Open,Abandoned,Closed | FenceCommitted |           | forbid out_of_turn     |                             | R22         |
 | EP47 | Fencing               | FenceCommitFailed      | !RecordStale AttemptsLeft  | =                      | CommitFence                 | R22         |
 | EP48 | Fencing               | FenceCommitFailed      | !RecordStale !AttemptsLeft | =                      | ReportUnknowns              | R22         |
-| EP49 | Fencing               | FenceCommitFailed      | RecordStale                | Abandoned              | ReportUnknowns              | R30         |
+| EP49 | Fencing               | FenceCommitFailed      | RecordStale                | Abandoned              | ReportYielded               | R30         |
 | EP50 | Idle,Opening,Quarantined,Open,Abandoned,Closed | FenceCommitFailed |        | forbid out_of_turn     |                             | R22         |
 `)

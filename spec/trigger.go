@@ -44,6 +44,7 @@ const (
 	ResolutionCommitted    // that decision is durable
 	ResolutionCommitFailed // it is not
 	ServerContradicts      // any doubt of R21 and R22
+	AnotherTakesOver       // another holder of the record goes on with the session (R10, R30)
 	CallerAbandons         // the caller gives the epoch up
 	CallerTerminates       // the caller ends the session
 	FenceCommitted         // the fence is durable
@@ -85,7 +86,7 @@ var triggerNames = [numTriggers]string{
 	CallerOpens: "CallerOpens", ServerOpens: "ServerOpens", OpeningFails: "OpeningFails", EpochCommitted: "EpochCommitted",
 	CallerCalls: "CallerCalls", CallerNotifies: "CallerNotifies", CallerResolves: "CallerResolves",
 	ResolutionCommitted: "ResolutionCommitted", ResolutionCommitFailed: "ResolutionCommitFailed",
-	ServerContradicts: "ServerContradicts", CallerAbandons: "CallerAbandons", CallerTerminates: "CallerTerminates",
+	ServerContradicts: "ServerContradicts", AnotherTakesOver: "AnotherTakesOver", CallerAbandons: "CallerAbandons", CallerTerminates: "CallerTerminates",
 	FenceCommitted: "FenceCommitted", FenceCommitFailed: "FenceCommitFailed",
 	CallerSends: "CallerSends", CallCommitted: "CallCommitted", CallCommitFailed: "CallCommitFailed",
 	StandaloneOffered: "StandaloneOffered", CallerListens: "CallerListens", DialFails: "DialFails",

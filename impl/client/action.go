@@ -15,7 +15,7 @@ import (
 //	SendPost                                          Stream Conn Session Request       Accepts … ConnectionBreaks
 //	SendGet, SendResume                               Stream Conn Session Cursor        Accepts … ConnectionBreaks
 //	SendMessage, SendDelete                           Epoch Session Payload             (Contradict, if it casts doubt)
-//	CommitEpoch, CommitFence, CommitResolution        Change                            EpochCommitted …
+//	CommitEpoch, CommitFence, CommitResolution        Change Events                     EpochCommitted …
 //	CommitCall, CommitRemoval, CommitToken, Commit,   Stream Change Events              CallCommitted, StreamCommitted …
 //	CommitUnknown
 //	CloseConnection                                   Stream Conn
@@ -24,10 +24,10 @@ import (
 //	ReturnEvent, ReturnNothing                        Stream Events Outcome
 //	ReportUnknown, ReportNotRun, ReportPending,       Stream Outcome Reason
 //	ReportGap, ReportStandalone
-//	ReportUnknowns                                    Epoch Outcomes Reason
+//	ReportUnknowns, ReportYielded                     Epoch Outcomes Reason
 //	ReportOpen, ReportFailure                         Epoch State Reason Unknown
 //
-// The effects EndClientStreams, OpenClientStream and Abandon are carried out
+// The effects EndClientStreams, OpenClientStream, Abandon and Yield are carried out
 // by the core itself and show as what they lead to.
 type Action struct {
 	Do     spec.Effect
@@ -42,6 +42,8 @@ type Action struct {
 
 	Change Change
 	Events []Event // what the same transaction applies; what was applied
+
+	Numbered spec.Attempt // SendGet, SendResume: the number of the request, none where the record has no lease (R10)
 
 	Attempt int           // ScheduleResume: resumptions in a row without progress; CommitFence: failures so far
 	Wait    time.Duration // ScheduleResume: what the server asked for, at least
@@ -69,9 +71,10 @@ const (
 	OutcomeAnswered OutcomeKind = iota // its response is applied
 	OutcomeNotRun                      // it did not run, and this is known (R23)
 	OutcomeUnknown                     // nobody can say whether it ran: see Record.Unknowns
+	OutcomeLost                        // it ran, and what came of it is lost: the ledger says so (R28)
 )
 
-var outcomeNames = [...]string{"answered", "not_run", "unknown"}
+var outcomeNames = [...]string{"answered", "not_run", "unknown", "lost"}
 
 func (k OutcomeKind) String() string {
 	if int(k) < len(outcomeNames) {

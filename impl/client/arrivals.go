@@ -98,7 +98,7 @@ func (c *Core) AnswersOnce(id StreamID, conn uint64, sessionID string, ev Event)
 	if same {
 		why = spec.ReasonEventWithoutID
 	}
-	ev.Stream = id
+	ev = s.reads(ev)
 	r := run{core: c, reason: why, event: ev, judged: judgement{to: place{s.cursor, s.at, s.ours}}}
 	err = r.stream(s, spec.ServerAnswersOnce, s.standing().With(spec.SameSession, same))
 	return r.actions, err
@@ -151,6 +151,7 @@ func (c *Core) Refuses(id StreamID, conn uint64, f Refusal) ([]Action, error) {
 	proves := f.Sealed || c.o.NoResending && f.Reason.Status() != 0
 	r := run{core: c, reason: f.reason()}
 	err = r.stream(s, spec.ServerRefuses, s.standing().
+		With(spec.AttemptSuperseded, f.Reason == spec.ReasonAttemptSuperseded && (s.state == spec.Resuming || !s.isCall())). // a POST has no attempt
 		With(spec.SessionGone, f.castsDoubt()).
 		With(spec.ProvesNotExecuted, s.isCall() && proves))
 	return r.actions, err
@@ -162,7 +163,7 @@ func (c *Core) EventArrives(id StreamID, conn uint64, ev Event) ([]Action, error
 	if err != nil {
 		return nil, err
 	}
-	ev.Stream = id
+	ev = s.reads(ev)
 	j := c.judge(s, ev)
 	r := run{core: c, reason: j.reason, event: ev, judged: j, first: func() {
 		if ev.HasRetry {

@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"iter"
@@ -15,13 +17,24 @@ type Request struct {
 	// Build returns the message with this request id. It may be called once
 	// and must not call the client.
 	Build func(request uint64) ([]byte, error)
-	Key   string // idempotency key, UTF-8; kept in the record for reconciling
+	// BuildKeyed takes Build's place for a call that a ledger is to answer for:
+	// the message carries the key, which is "" if the session names no ledger.
+	// Key is then made by the client, and Method and Digest are kept for a
+	// re-send (R28).
+	BuildKeyed func(request uint64, key string) ([]byte, error)
+	Method     string // UTF-8
+	Digest     string // of the arguments, UTF-8
+
+	Key   string // idempotency key of the caller's own, UTF-8; kept in the record, and no ledger's
 	Label string // for people, UTF-8
 	// Passes says that the call may be sent in quarantine: a status query, or
 	// a keyed re-send (R23).
 	Passes bool
 	// OnEvent gets every event of the call before its answer, in order.
 	OnEvent func(Event)
+
+	query   bool     // a status query
+	resends StreamID // the unknown outcome that it re-sends
 }
 
 // A Message is sent without a stream.
@@ -33,7 +46,7 @@ type Message struct {
 }
 
 // Call sends a call and waits for its answer. A call ends with its answer, a
-// [*NotRunError] or an [*UnknownError]; a [*PendingError] is not its end. A
+// [*NotRunError], an [*UnknownError] or a [*LostError]; a [*PendingError] is not its end. A
 // [*fsm.RefusedError] says that no call was made, such as quarantined.
 func (c *Client) Call(ctx context.Context, r Request) (Event, error) {
 	f, err := c.start(ctx, r)
@@ -43,25 +56,41 @@ func (c *Client) Call(ctx context.Context, r Request) (Event, error) {
 	return c.await(ctx, f)
 }
 
+// newNonce makes a key one that no other client ever made.
+func newNonce() string {
+	var random [spec.NonceLen / 2]byte
+	rand.Read(random[:]) // it never fails
+	return hex.EncodeToString(random[:])
+}
+
 // start records a call and sends it.
 func (c *Client) start(ctx context.Context, r Request) (*flight, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if !utf8.ValidString(r.Key) || !utf8.ValidString(r.Label) {
-		return nil, errors.New("client: key and label of a call must be UTF-8")
+	if !utf8.ValidString(r.Key) || !utf8.ValidString(r.Label) || !utf8.ValidString(r.Method) || !utf8.ValidString(r.Digest) {
+		return nil, errors.New("client: key, label, method and digest of a call must be UTF-8")
 	}
 	c.sending.Lock()
 	defer c.sending.Unlock()
 	var id StreamID
+	call := Call{Key: r.Key, Label: r.Label, Method: r.Method, Digest: r.Digest, Query: r.query, Resends: r.resends}
 	err := c.do(func(core *Core) (actions []Action, err error) {
-		id, actions, err = core.Call(r.Key, r.Label, r.Passes)
+		if ledger := core.Record().Ledger; r.BuildKeyed != nil && call.Key == "" && ledger != "" {
+			call.Key = spec.Key{Ledger: ledger, Minted: uint64(max(0, c.now().UnixMilli())), Nonce: newNonce()}.String()
+		}
+		id, actions, err = core.Call(call, r.Passes)
 		return actions, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	payload, err := r.Build(id.Request)
+	var payload []byte
+	if r.BuildKeyed != nil {
+		payload, err = r.BuildKeyed(id.Request, call.Key)
+	} else {
+		payload, err = r.Build(id.Request)
+	}
 	if err != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()

@@ -10,18 +10,22 @@ import (
 // A Change is one write of the record, with what must be true for it (R30).
 // It is data, so that a store can apply it inside a transaction of its own.
 //
-// Every kind but BeginEpoch and ResolveUnknown asks that the record's epoch is
-// Epoch and that it is open; AdvanceToken asks for the stream's token as well.
-// So a commit that comes after the fence fails, and of two processes that hold
-// the same record only one can apply an event.
+// Every kind asks that the lease is the one under which its client holds the
+// record; every kind but TakeLease, BeginEpoch and ResolveUnknown that the
+// record's epoch is Epoch and that it is open; AdvanceToken asks for the
+// stream's token as well. So a commit that comes after the fence fails, and of
+// two processes that hold the same record only one can apply an event, or end
+// the epoch.
 type Change struct {
 	Kind    ChangeKind
+	Lease   uint64 // that the record must be held under; of TakeLease: the one that it follows
 	Epoch   uint64 // the epoch that the record must be in; of BeginEpoch: the one that it ends
 	Request uint64 // whose stream or call
 
 	Before  string // AdvanceToken: the token that must be there, "" for none
 	After   string // AdvanceToken: the token that takes its place, "" for none
-	Answers bool   // AdvanceToken: the call is answered: it leaves the record, and its stream
+	Answers bool   // AdvanceToken: the call is answered: it leaves the record, and its stream; so does the unknown outcome that it re-sent
+	Unsure  bool   // AdvanceToken: the answer is that the server cannot tell: the call is an unknown outcome
 	Opens   uint64 // AdvanceToken: the server's number for the call's stream, if it became known just now
 
 	Call Call // AddCall
@@ -30,9 +34,10 @@ type Change struct {
 	Tag        spec.Tag // BeginEpoch
 	Standalone string   // BeginEpoch: position 0 of the standalone stream, "" if none was announced
 	Meta       []byte   // BeginEpoch
+	Ledger     string   // BeginEpoch
 
 	Closing  bool        // FenceEpoch: the caller wished it
-	Reason   spec.Reason // FenceEpoch, DoubtCall
+	Reason   spec.Reason // FenceEpoch, DoubtCall, AdvanceToken
 	Decision Decision    // ResolveUnknown
 	Unknown  StreamID    // ResolveUnknown
 }
@@ -48,10 +53,11 @@ const (
 	RemoveCall                // the call is known not to have run
 	DoubtCall                 // the call is an unknown outcome, and the epoch lives (R24)
 	FenceEpoch                // nothing is applied any more; what is in flight is unknown (R22, R23)
-	ResolveUnknown            // the caller decided
+	ResolveUnknown            // the caller or the ledger decided
+	TakeLease                 // another holder has the record from now on (R30)
 )
 
-var changeKindNames = [...]string{"?0", "BeginEpoch", "AddCall", "AdvanceToken", "RemoveCall", "DoubtCall", "FenceEpoch", "ResolveUnknown"}
+var changeKindNames = [...]string{"?0", "BeginEpoch", "AddCall", "AdvanceToken", "RemoveCall", "DoubtCall", "FenceEpoch", "ResolveUnknown", "TakeLease"}
 
 func (k ChangeKind) String() string {
 	if int(k) < len(changeKindNames) {
@@ -93,7 +99,13 @@ func (ch Change) Apply(r Record) (Record, error) {
 }
 
 func (ch Change) apply(r Record) (Record, error) {
+	if r.Lease != ch.Lease {
+		return r, ch.stale(r, "")
+	}
 	switch ch.Kind {
+	case TakeLease:
+		r.Lease++
+		return r, nil
 	case BeginEpoch:
 		return ch.beginEpoch(r)
 	case FenceEpoch:
@@ -122,8 +134,7 @@ func (ch Change) apply(r Record) (Record, error) {
 	case RemoveCall:
 		return r.without(ch.Request), nil
 	case DoubtCall:
-		r.Unknowns = addUnknown(r.Unknowns, r.Epoch, r.Calls[at], ch.Reason)
-		return r.without(ch.Request), nil
+		return r.doubting(r.Calls[at], ch.Reason).without(ch.Request), nil
 	}
 	panic(fmt.Sprintf("reattach: BUG: change of kind %v", ch.Kind))
 }
@@ -133,7 +144,7 @@ func (ch Change) beginEpoch(r Record) (Record, error) {
 		return r, ch.stale(r, "an epoch may begin only where none is open")
 	}
 	next := Record{
-		Version: r.Version, Epoch: r.Epoch + 1, State: RecordOpen, SessionID: ch.Session, Tag: ch.Tag,
+		Version: r.Version, Lease: r.Lease, Ledger: ch.Ledger, Epoch: r.Epoch + 1, State: RecordOpen, SessionID: ch.Session, Tag: ch.Tag,
 		Announced: ch.Standalone != "", Meta: ch.Meta, NextRequest: max(r.NextRequest, 1), Unknowns: r.Unknowns,
 	}
 	if len(ch.Meta) == 0 {
@@ -170,6 +181,12 @@ func (ch Change) advance(r Record) (Record, error) {
 		r.Seen = addSeen(r.Seen, ch.Opens)
 	}
 	if ch.Answers {
+		call, _ := r.Call(ch.Request)
+		if ch.Unsure {
+			r = r.doubting(call, ch.Reason)
+		} else if i, ok := r.findUnknown(call.Resends); ok {
+			r.Unknowns = removed(r.Unknowns, i)
+		}
 		return r.without(ch.Request), nil
 	}
 	if ch.After == ch.Before {
@@ -196,7 +213,7 @@ func (ch Change) fence(r Record) (Record, error) {
 		r.Reason = ch.Reason
 	}
 	for _, call := range r.Calls {
-		r.Unknowns = addUnknown(r.Unknowns, r.Epoch, call, ch.Reason)
+		r = r.doubting(call, ch.Reason)
 	}
 	r.Streams, r.Calls, r.Seen = nil, nil, nil
 	if ch.Closing || r.State == RecordClosed {
@@ -227,13 +244,20 @@ func removed[T any](s []T, i int) []T {
 	return slices.Delete(slices.Clone(s), i, i+1)
 }
 
-func addUnknown(unknowns []Unknown, epoch uint64, call Call, why spec.Reason) []Unknown {
-	u := Unknown{Stream: StreamID{epoch, call.Request}, Key: call.Key, Label: call.Label, Reason: why}
-	i, there := slices.BinarySearchFunc(unknowns, u, func(a, b Unknown) int { return a.Stream.compare(b.Stream) })
+// doubting returns the record in which a call in flight is an unknown outcome
+// too. A status query asks for one and is none. What re-sends one that is still
+// unresolved adds none: they have one key, and so one outcome.
+func (r Record) doubting(call Call, why spec.Reason) Record {
+	if _, ok := r.findUnknown(call.Resends); ok || call.Query {
+		return r
+	}
+	u := Unknown{Stream: StreamID{r.Epoch, call.Request}, Key: call.Key, Method: call.Method, Digest: call.Digest, Label: call.Label, Reason: why}
+	i, there := r.findUnknown(u.Stream)
 	if there {
 		panic(fmt.Sprintf("reattach: BUG: call %v is in flight and an unknown outcome at once", u.Stream))
 	}
-	return slices.Insert(slices.Clone(unknowns), i, u)
+	r.Unknowns = slices.Insert(slices.Clone(r.Unknowns), i, u)
+	return r
 }
 
 func (ch Change) stale(r Record, detail string) error {
@@ -242,5 +266,5 @@ func (ch Change) stale(r Record, detail string) error {
 		have = r.Streams[i].LastEventID
 	}
 	return &StaleError{Change: ch.Kind, Stream: StreamID{ch.Epoch, ch.Request}, Epoch: r.Epoch, State: r.State,
-		Want: ch.Before, Have: have, Detail: detail}
+		Lease: ch.Lease, Holder: r.Lease, Want: ch.Before, Have: have, Detail: detail}
 }

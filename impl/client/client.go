@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -44,8 +45,10 @@ type Client struct {
 	refresh   map[StreamID]bool      // streams that need new credentials first
 	opening   *attempt
 	resolving map[StreamID][]chan error
-	deletes   int  // DELETEs under way
-	gaveUp    bool // the fence could not be written, for now
+	asking    map[StreamID]bool // unknown outcomes that the ledger is being asked for, for who waits for the call
+	release   func() error      // the store, to the next holder
+	deletes   int               // DELETEs under way
+	gaveUp    bool              // the fence could not be written, for now
 }
 
 // An attempt is an opening that a caller waits for.
@@ -66,8 +69,9 @@ type Recovered struct {
 	Unknowns []Unknown  // unresolved in the record
 }
 
-// New makes a client of what the store holds. An open record is recovered: its
-// streams are resumed at once, its calls can be awaited.
+// New makes a client of what the store holds, and takes the lease of it (R30):
+// spec.ReasonLeaseHeld says that another client has the store. An open record is
+// recovered: its streams are resumed at once, its calls can be awaited.
 func New(ctx context.Context, t Transport, s Store, o Options) (*Client, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -76,15 +80,16 @@ func New(ctx context.Context, t Transport, s Store, o Options) (*Client, error) 
 	if o.Apply != nil {
 		s = RepeatOnCrash(s, o.Apply)
 	}
-	record, err := s.Load(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("client: loading the record: %w", err)
-	}
-	core, actions, err := NewCore(record, o.Core)
+	observeWith(&o)
+	record, release, err := lease(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{transport: t, store: s, o: o, core: core, changed: make(chan struct{}),
+	core, actions, err := NewCore(record, o.Core)
+	if err != nil {
+		return nil, errors.Join(err, release())
+	}
+	c := &Client{transport: t, store: s, o: o, core: core, release: release, asking: map[StreamID]bool{}, changed: make(chan struct{}),
 		conns: map[uint64]func(){}, inHand: map[StreamID]chan Action{}, flights: map[StreamID]*flight{},
 		since: map[StreamID]time.Time{}, refresh: map[StreamID]bool{}, resolving: map[StreamID][]chan error{}}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
@@ -271,9 +276,13 @@ func (c *Client) Unknowns() []Unknown {
 // Resolve decides what an unknown outcome was. When the last one of an earlier
 // epoch is resolved the quarantine ends. ErrNoUnknown if there is none.
 func (c *Client) Resolve(ctx context.Context, unknown StreamID, d Decision) error {
+	return c.decide(ctx, unknown, func(core *Core) ([]Action, error) { return core.Resolve(unknown, d) })
+}
+
+func (c *Client) decide(ctx context.Context, unknown StreamID, move func(*Core) ([]Action, error)) error {
 	done := make(chan error, 1)
 	err := c.do(func(core *Core) ([]Action, error) {
-		actions, err := core.Resolve(unknown, d)
+		actions, err := move(core)
 		if err == nil {
 			c.resolving[unknown] = append(c.resolving[unknown], done)
 		}
@@ -318,13 +327,13 @@ func (c *Client) Snapshot() Snapshot {
 }
 
 // Close stops the client and waits for what it started. The record stays as it
-// is, and so does the session: a client made of the same store goes on. Calls
-// that are waited for return a [*PendingError].
+// is, and so does the session: a client made of the same store, whose lease this
+// one gives back, goes on. Calls that are waited for return a [*PendingError].
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true
 	c.cancel()
 	c.mu.Unlock()
 	c.group.Wait()
-	return nil
+	return c.release()
 }

@@ -17,6 +17,7 @@ type connection struct {
 	stream   StreamID
 	number   uint64
 	resuming bool
+	told     bool // that the stream was resumed
 	ctx      context.Context
 	cancel   context.CancelFunc
 }
@@ -51,7 +52,7 @@ func (n *connection) run(a Action) {
 		resp, err = c.transport.Post(n.ctx, PostRequest{Session: a.Session, Request: a.Stream.Request, Key: a.Call.Key, Payload: a.Payload})
 	} else {
 		timeout := time.AfterFunc(c.o.AnswerTimeout, n.cancel)
-		resp, err = c.transport.Get(n.ctx, GetRequest{Session: a.Session, Request: a.Stream.Request, Cursor: a.Cursor})
+		resp, err = c.transport.Get(n.ctx, GetRequest{Session: a.Session, Request: a.Stream.Request, Cursor: a.Cursor, Attempt: a.Numbered})
 		timeout.Stop()
 	}
 	if resp.Events != nil {
@@ -150,7 +151,17 @@ func (n *connection) feed(arrival func(*Core) ([]Action, error)) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	n.tellResumed()
 	return c.conns[n.number] != nil
+}
+
+// tellResumed tells that the view of a resumption is proven (R21). c.mu is held.
+func (n *connection) tellResumed() {
+	c := n.c
+	if s := c.core.streams[n.stream]; n.resuming && !n.told && s != nil && s.conn == n.number && s.state == spec.Streaming {
+		n.told = true
+		c.report(n.stream, StreamResumed, "")
+	}
 }
 
 // handOn waits for a transaction and tells the application of the event that
@@ -182,7 +193,7 @@ func (c *Client) handed(id StreamID, done chan Action, o *Outcome) {
 	if c.inHand[id] == done {
 		delete(c.inHand, id)
 	}
-	c.settle(o)
+	c.conclude(o)
 	if f := c.flights[id]; f != nil && c.closed {
 		f.tell()
 	}

@@ -34,6 +34,7 @@ type Core struct {
 	streams map[StreamID]*stream
 	conns   uint64 // the last connection number handed out
 	next    uint64 // the next request id
+	gets    uint64 // requests for views, under this lease (R10)
 
 	opening  opening
 	closing  bool        // the caller wishes the session to end

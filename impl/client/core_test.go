@@ -12,7 +12,7 @@ import (
 func TestACallIsRecordedBeforeItsPostLeaves(t *testing.T) {
 	g := newRig(t, Record{}, CoreOptions{})
 	g.open()
-	id, actions, err := g.core.Call("key", "write a file", false)
+	id, actions, err := g.core.Call(Call{Key: "key", Label: "write a file"}, false)
 	g.do(actions, err)
 	g.do(g.core.Send(id, []byte("call")))
 	if g.has(spec.SendPost) {
@@ -32,7 +32,7 @@ func TestACallIsRecordedBeforeItsPostLeaves(t *testing.T) {
 func TestACallThatCannotBeRecordedIsNotSent(t *testing.T) {
 	g := newRig(t, Record{}, CoreOptions{})
 	g.open()
-	id, actions, err := g.core.Call("", "", false)
+	id, actions, err := g.core.Call(Call{}, false)
 	g.do(actions, err)
 	g.do(g.core.Send(id, []byte("call")))
 	g.fail(false)
@@ -228,10 +228,10 @@ func TestUnknownsAreCarriedThroughEveryEpoch(t *testing.T) {
 		g.openAs("second", "")
 		restart()
 		g.state(spec.Quarantined)
-		g.refused(spec.ReasonQuarantined, func() ([]Action, error) { _, a, err := g.core.Call("", "", false); return a, err })
+		g.refused(spec.ReasonQuarantined, func() ([]Action, error) { _, a, err := g.core.Call(Call{}, false); return a, err })
 		g.refused(spec.ReasonQuarantined, func() ([]Action, error) { return g.core.Notify([]byte("x"), false) })
 		g.do(g.core.Notify([]byte("initialized"), true))
-		query, actions, err := g.core.Call("", "status", true)
+		query, actions, err := g.core.Call(Call{Label: "status"}, true)
 		g.do(actions, err)
 		g.do(g.core.Send(query, []byte("status")))
 		g.commitAll()

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -39,7 +40,7 @@ func (c *Client) dispatch(actions []Action) {
 		case spec.ReturnEvent:
 			// The goroutine that waits for the commit hands the event on.
 		case spec.ReturnNothing, spec.ReportUnknown, spec.ReportNotRun:
-			c.settle(a.Outcome)
+			c.conclude(a.Outcome)
 		case spec.ReportUnknowns:
 			for _, o := range a.Outcomes {
 				c.settle(&o)
@@ -47,6 +48,12 @@ func (c *Client) dispatch(actions []Action) {
 			}
 			c.gaveUp = c.core.State() == spec.Fencing
 			c.tell()
+		case spec.ReportYielded:
+			for _, o := range a.Outcomes {
+				c.settle(&o)
+				c.forget(o.Stream)
+			}
+			c.yielded(a)
 		case spec.ReportPending:
 			c.suspend(a.Stream, a.Reason)
 			c.report(a.Stream, StreamSuspended, a.Reason)
@@ -96,6 +103,18 @@ func (c *Client) reportOpen() {
 	if s := c.core.streams[id]; s != nil && s.state == spec.Unsent {
 		c.locked(func(core *Core) ([]Action, error) { return core.Offer(id) })
 	}
+}
+
+// yielded tells who waits for a call that another holder of the record goes on
+// with it (R30).
+func (c *Client) yielded(a Action) {
+	why := cmpReason(a.Reason, spec.ReasonLeaseLost)
+	for id := range c.flights {
+		if id.Epoch == a.Epoch {
+			c.suspend(id, why)
+		}
+	}
+	c.tell()
 }
 
 // reportFailure tells the caller of Open or of Resolve.
@@ -160,8 +179,20 @@ func (c *Client) commit(a Action, done chan<- Action) {
 		}
 	})
 	c.refused(a.Stream, refused)
+	if len(a.Events) > 0 && err == nil && a.Do == spec.Commit {
+		if ev := a.Events[0]; ev.Resolves != (StreamID{}) {
+			decision := DidExecute
+			if ev.Means == MeansNotRun {
+				decision = DidNotExecute
+			}
+			c.tellResolved(ev.Resolves, decision)
+		}
+	}
 	if a.Do == spec.CommitResolution {
-		c.resolved(a.Unknown, err)
+		c.resolved(a, err)
+		if errors.Is(err, spec.ReasonLeaseLost) {
+			c.locked(func(core *Core) ([]Action, error) { return core.TakenOver(a.Epoch, spec.ReasonLeaseLost) })
+		}
 	}
 	if done == nil {
 		c.forget(a.Stream)
@@ -212,7 +243,7 @@ func (c *Client) commitFailed(core *Core, a Action, err error) ([]Action, error)
 		return core.EpochCommitFailed(why)
 	case spec.CommitFence:
 		// One whose outcome is unknown is written again: it does no harm twice.
-		return core.FenceCommitFailed(why == spec.ReasonRecordStale, why)
+		return core.FenceCommitFailed(errors.Is(err, spec.ReasonRecordStale), why)
 	case spec.CommitResolution:
 		return core.ResolutionCommitFailed(a.Unknown, why)
 	case spec.CommitCall:
@@ -222,8 +253,25 @@ func (c *Client) commitFailed(core *Core, a Action, err error) ([]Action, error)
 	}
 }
 
-// resolved tells the caller of Resolve.
-func (c *Client) resolved(unknown StreamID, err error) {
+// tellResolved tells the application that an outcome is not unknown any more.
+func (c *Client) tellResolved(unknown StreamID, d Decision) {
+	if tell := c.o.OnResolved; tell != nil {
+		c.callbacks.add(&c.group, func() { tell(unknown, d) })
+	}
+}
+
+// resolved tells the caller of Resolve, and the application of an answer that
+// came with the resolution.
+func (c *Client) resolved(a Action, err error) {
+	unknown := a.Unknown
+	if err == nil {
+		c.tellResolved(unknown, a.Change.Decision)
+	}
+	if err == nil && c.o.OnEvent != nil {
+		for _, ev := range a.Events {
+			c.callbacks.add(&c.group, func() { c.o.OnEvent(ev) })
+		}
+	}
 	if waiting := c.resolving[unknown]; len(waiting) > 0 {
 		waiting[0] <- err
 		if c.resolving[unknown] = waiting[1:]; len(waiting) == 1 {

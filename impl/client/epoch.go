@@ -1,12 +1,17 @@
 package client
 
-import "example.com/reattach/spec"
+import (
+	"fmt"
+
+	"example.com/reattach/spec"
+)
 
 // Opened is what the server's answer to an opening says.
 type Opened struct {
 	SessionID  string
 	Standalone string // position 0 of the standalone stream; "" if it was not announced
 	Meta       []byte // the transport's own word; kept in the record, and part of every [Session]
+	Ledger     string // the name of the server's ledger; "" if it named none (R28)
 }
 
 // maxSessionID bounds a session id, in bytes.
@@ -21,6 +26,9 @@ func (o Opened) check() spec.Reason {
 		if o.SessionID[i] < 0x21 || o.SessionID[i] > 0x7e {
 			return spec.ReasonSessionMissing
 		}
+	}
+	if o.Ledger != "" && !spec.IsLedgerName(o.Ledger) {
+		return spec.ReasonLedgerForeign
 	}
 	if o.Standalone == "" {
 		return ""
@@ -112,18 +120,50 @@ func (c *Core) EpochCommitted(durable Record) ([]Action, error) {
 }
 
 // Call: the caller calls. It gives the call a request id and a stream, which
-// is Unsent; Send is the next step. Key and label may be empty; passes says
-// that the call may be sent in quarantine (R23).
-func (c *Core) Call(key, label string, passes bool) (StreamID, []Action, error) {
+// is Unsent; Send is the next step. Every field but Request may be given; passes
+// says that the call may be sent in quarantine, as status queries and re-sends
+// may in any case (R23).
+//
+// A status query and a re-send go only to a server that names the ledger of
+// their key, in quarantine or not (R28). A re-send is of an unresolved unknown
+// outcome, and has its key, method and digest: ErrNoUnknown, ErrOtherCall.
+func (c *Core) Call(call Call, passes bool) (StreamID, []Action, error) {
 	id := StreamID{Epoch: c.record.Epoch, Request: c.next}
+	call.Request = id.Request
+	asks := call.Query || call.Resends != StreamID{}
+	if err := c.resends(call); err != nil {
+		return StreamID{}, nil, err
+	}
 	r := run{core: c, first: func() {
 		c.next++
-		c.addStream(id.Request, Call{Request: id.Request, Key: key, Label: label})
+		c.addStream(id.Request, call)
 	}}
-	if err := r.epoch(spec.CallerCalls, spec.Facts(0).With(spec.PassesQuarantine, passes)); err != nil {
+	facts := spec.Facts(0).With(spec.PassesQuarantine, passes || asks).With(spec.LedgerForeign, asks && !c.names(call.Key))
+	if err := r.epoch(spec.CallerCalls, facts); err != nil {
 		return StreamID{}, nil, err
 	}
 	return id, r.actions, nil
+}
+
+// names reports whether the session's server named the ledger of a key.
+func (c *Core) names(key string) bool {
+	k, err := spec.ParseKey(key)
+	return err == nil && k.Ledger == c.record.Ledger
+}
+
+// resends returns why a call is not the re-send that it says it is.
+func (c *Core) resends(call Call) error {
+	if call.Resends == (StreamID{}) {
+		return nil
+	}
+	u, ok := c.record.Unknown(call.Resends)
+	switch {
+	case !ok:
+		return fmt.Errorf("%w: %v", ErrNoUnknown, call.Resends)
+	case call.Query || u.Key == "" || u.Key != call.Key || u.Method != call.Method || u.Digest != call.Digest:
+		return fmt.Errorf("%w: %v was %s with digest %.16s, this is %s with %.16s", ErrOtherCall, call.Resends, u.Method, u.Digest, call.Method, call.Digest)
+	}
+	return nil
 }
 
 // Notify: the caller sends a message that is not a call.
@@ -136,6 +176,15 @@ func (c *Core) Notify(payload []byte, passes bool) ([]Action, error) {
 // Resolve: the caller decides what an unknown outcome was (R23).
 func (c *Core) Resolve(unknown StreamID, d Decision) ([]Action, error) {
 	r := run{core: c, unknown: unknown, decided: d}
+	err := r.epoch(spec.CallerResolves, 0)
+	return r.actions, err
+}
+
+// Settle: the server's ledger says that a call of unknown outcome ran, and hands
+// its answer over: it is applied in the transaction that resolves (R20, R23).
+func (c *Core) Settle(unknown StreamID, answer Event) ([]Action, error) {
+	answer.Stream, answer.Resolves, answer.Answer, answer.ID, answer.HasID = unknown, unknown, true, "", false
+	r := run{core: c, unknown: unknown, decided: DidExecute, event: answer}
 	err := r.epoch(spec.CallerResolves, 0)
 	return r.actions, err
 }
@@ -162,6 +211,17 @@ func (c *Core) Contradict(epoch uint64, why spec.Reason) ([]Action, error) {
 	}
 	r := run{core: c, reason: why}
 	err := r.abandon()
+	return r.actions, err
+}
+
+// TakenOver: another holder of the record goes on with the session (R30). It
+// fires AnotherTakesOver.
+func (c *Core) TakenOver(epoch uint64, why spec.Reason) ([]Action, error) {
+	if epoch != c.record.Epoch {
+		return nil, &EpochError{Epoch: epoch, Current: c.record.Epoch}
+	}
+	r := run{core: c, reason: why}
+	err := r.yield()
 	return r.actions, err
 }
 

@@ -176,7 +176,7 @@ func TestACallOnItsWayIntoTheRecordMeetsTheFence(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := newRig(t, Record{}, CoreOptions{})
 			g.open()
-			id, actions, err := g.core.Call("", "", false)
+			id, actions, err := g.core.Call(Call{}, false)
 			g.do(actions, err)
 			g.do(g.core.Send(id, []byte("call")))
 			g.do(g.core.Abandon())
@@ -203,8 +203,8 @@ func TestAStaleRecordIsNeitherFencedNorDeleted(t *testing.T) {
 	g.state(spec.Fencing)
 	g.fail(true)
 	g.state(spec.Abandoned)
-	if g.has(spec.SendDelete) || g.durable.State != RecordOpen || g.outcomes[id].Kind != OutcomeUnknown {
-		t.Errorf("DELETE %v, record %v, outcome %v", g.has(spec.SendDelete), g.durable.State, g.outcomes[id])
+	if outcome, ended := g.outcomes[id]; g.has(spec.SendDelete) || g.durable.State != RecordOpen || ended || !g.has(spec.ReportYielded) {
+		t.Errorf("DELETE %v, record %v, outcome %v", g.has(spec.SendDelete), g.durable.State, outcome)
 	}
 }
 

@@ -17,6 +17,9 @@ var (
 	ErrUncertain = errors.New("nobody can tell whether the change is durable")
 	// ErrNoUnknown: there is no unresolved unknown outcome of that name.
 	ErrNoUnknown = errors.New("no such unknown outcome")
+	// ErrOtherCall: what is to be re-sent has another key, method or digest than
+	// the unknown outcome (R28).
+	ErrOtherCall = errors.New("that is not the call whose outcome is unknown")
 	// ErrRequestUsed: a call was sent with this request id or a later one (R29).
 	ErrRequestUsed = errors.New("the request id was used before")
 	// ErrNoStream: the core knows no such stream.
@@ -33,11 +36,16 @@ type StaleError struct {
 	Stream     StreamID // the epoch that was expected, and the stream if there is one
 	Epoch      uint64   // what the record says
 	State      RecordState
+	Lease      uint64 // under which the change was made
+	Holder     uint64 // under which the record is held
 	Want, Have string // tokens
 	Detail     string
 }
 
 func (e *StaleError) Error() string {
+	if e.lost() {
+		return fmt.Sprintf("record is stale: %v of %v under lease %d, and another holder has lease %d", e.Change, e.Stream, e.Lease, e.Holder)
+	}
 	text := fmt.Sprintf("record is stale: %v of %v with token %q meets epoch %d, %v, token %q",
 		e.Change, e.Stream, e.Want, e.Epoch, e.State, e.Have)
 	if e.Detail != "" {
@@ -46,8 +54,16 @@ func (e *StaleError) Error() string {
 	return text
 }
 
-// Unwrap returns the reason.
-func (e *StaleError) Unwrap() error { return spec.ReasonRecordStale }
+func (e *StaleError) lost() bool { return e.Lease != e.Holder }
+
+// Unwrap returns the reasons: spec.ReasonLeaseLost before
+// spec.ReasonRecordStale if another holder has the record (R30).
+func (e *StaleError) Unwrap() []error {
+	if e.lost() {
+		return []error{spec.ReasonLeaseLost, spec.ReasonRecordStale}
+	}
+	return []error{spec.ReasonRecordStale}
+}
 
 // A ConnectionError says that something arrived on a connection that is not
 // the stream's current one. It never reaches the table (R21).
@@ -106,6 +122,17 @@ func (e *NotRunError) Error() string {
 
 // Unwrap returns the reason, and spec.ReasonNotExecuted.
 func (e *NotRunError) Unwrap() []error { return []error{e.Reason, spec.ReasonNotExecuted} }
+
+// A LostError ends a call that ran, and whose response is lost: the server's
+// ledger says so (R28). It is spec.ReasonResponseLost to errors.Is.
+type LostError struct{ Stream StreamID }
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("call %v: it ran, and its response is lost", e.Stream)
+}
+
+// Unwrap returns the reason.
+func (e *LostError) Unwrap() error { return spec.ReasonResponseLost }
 
 // A PendingError says that nobody waits for the call any more, and that it
 // goes on: it is in the record and will have one final outcome (R26). Await

@@ -3,6 +3,8 @@ package client
 import (
 	"strconv"
 	"time"
+
+	"example.com/reattach/spec"
 )
 
 // A StreamID names a stream of a client: the epoch, and the request id of the
@@ -49,4 +51,19 @@ type Event struct {
 	Answer   bool     // the payload is the response to the call of this stream
 	Retry    time.Duration
 	HasRetry bool
+
+	Means    Meaning     // of an answer, as the transport reads it
+	Reason   spec.Reason // why an answer means what it does, unless it is MeansRan
+	Resolves StreamID    // the unknown outcome that this answer settles (R23); filled in by the core
 }
+
+// A Meaning is what an answer says of its call, where the server has a ledger
+// (R28).
+type Meaning uint8
+
+const (
+	MeansRan     Meaning = iota // the call ran, and this came of it
+	MeansNotRun                 // its key is sealed: it did not run, and never will
+	MeansLost                   // it ran, and its response is lost
+	MeansUnknown                // the server cannot tell
+)

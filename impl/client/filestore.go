@@ -21,7 +21,9 @@ import (
 //	(2) what was damaged, cut or edited is a *CorruptError, never a guess
 //	(3) a write is refused, as stale, if the file is not what this store read
 //	    or wrote last: of two processes with one record only one advances (R30)
-//	(4) only the file's owner can read it: the session id is a bearer secret
+//	(4) while a client holds it a second one is refused at once, also of another
+//	    process; a process that is killed holds nothing (R30)
+//	(5) only the file's owner can read it: the session id is a bearer secret
 //
 // It applies events nowhere: wrap it in [RepeatOnCrash] or [LoseOnCrash], or
 // take what the client hands on after the commit, which is the latter.
@@ -31,6 +33,7 @@ type FileStore struct {
 	path  string
 	files fileSystem
 
+	held    bool // the lock, since Hold
 	loaded  bool
 	record  Record
 	content []byte // of the file, as last read or written; nil: there was none
@@ -179,15 +182,21 @@ func (f *FileStore) read() ([]byte, Record, error) {
 	return content, record, err
 }
 
-// lock waits for the lock, with a bound.
+// lock waits for the lock, with a bound, unless this store holds it.
 func (f *FileStore) lock(ctx context.Context) (unlock func(), err error) {
+	if f.held {
+		return func() {}, nil
+	}
 	deadline := time.Now().Add(lockWait)
 	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
 		held, err := f.files.Lock(f.path + ".lock")
 		if err == nil {
 			return func() { held.Close() }, nil
 		}
-		if !errors.Is(err, errLocked) || time.Now().After(deadline) {
+		if errors.Is(err, errLocked) && time.Now().After(deadline) {
+			return nil, &HeldError{Store: f.path}
+		}
+		if !errors.Is(err, errLocked) {
 			return nil, fmt.Errorf("%s.lock: %w", f.path, err)
 		}
 		select {

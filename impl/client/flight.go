@@ -98,6 +98,8 @@ func (o *Outcome) result() (Event, error) {
 		return o.Answer, nil
 	case OutcomeNotRun:
 		return Event{}, &NotRunError{Stream: o.Stream, Reason: o.Reason}
+	case OutcomeLost:
+		return Event{}, &LostError{Stream: o.Stream}
 	case OutcomeUnknown:
 		return Event{}, &UnknownError{Stream: o.Stream, Reason: o.Reason}
 	}

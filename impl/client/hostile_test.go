@@ -61,7 +61,7 @@ func TestADroppedRowIsNeverUnsafe(t *testing.T) {
 func TestEveryRowFiresFromOutside(t *testing.T) {
 	fired, seen := map[string]int{}, map[string]int{}
 	walks := 0
-	for seed := range uint64(800) {
+	for seed := range uint64(1000) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		w := newWalk(t, r.IntN, nil)
 		w.run(400)
@@ -82,7 +82,8 @@ func TestEveryRowFiresFromOutside(t *testing.T) {
 	}
 	for _, what := range []string{"an event was applied", "an event of others was applied", "an event without id was applied",
 		"an epoch began", "an epoch began in quarantine", "a session was deleted", "a stream was resumed", "an old connection spoke",
-		"a crash", "a write failed", "a late commit failed", "an unknown outcome was resolved"} {
+		"a crash", "a write failed", "a late commit failed", "an unknown outcome was resolved",
+		"an unknown outcome was resolved by a re-send", "a query or re-send left nothing behind", "a key went to its ledger", "an answer settled an unknown outcome"} {
 		if seen[what] < 5 {
 			t.Errorf("%s: only %d times", what, seen[what])
 		}

@@ -42,11 +42,15 @@ func (w *walk) canStart() bool {
 
 func (w *walk) caller() {
 	c := w.core
-	switch w.draw(9) {
+	switch w.draw(10) {
+	case 9:
+		if w.rarely() && w.one(4) {
+			w.check(c.TakenOver(c.Record().Epoch, spec.ReasonLeaseLost))
+		}
 	case 0, 1:
 		w.check(c.Open())
 	case 2, 3:
-		id, actions, err := c.Call("", "", w.one(3))
+		id, actions, err := c.Call(w.call(), w.one(3))
 		w.check(actions, err)
 		if err == nil {
 			w.streams = append(w.streams, id)
@@ -61,7 +65,11 @@ func (w *walk) caller() {
 		if r := c.Record(); len(r.Unknowns) > 0 {
 			unknown = pick(w, r.Unknowns).Stream
 		}
-		w.check(c.Resolve(unknown, DidExecute))
+		if w.one(2) {
+			w.check(c.Settle(unknown, Event{Payload: []byte("what came of it")}))
+		} else {
+			w.check(c.Resolve(unknown, DidExecute))
+		}
 	case 6:
 		if w.rarely() {
 			w.check(c.Abandon())
@@ -93,9 +101,36 @@ func (w *walk) caller() {
 	}
 }
 
+// call is one with a key where the session names a ledger, mostly; or one about
+// a call whose outcome is unknown.
+func (w *walk) call() Call {
+	r := w.core.Record()
+	call := Call{Method: "method", Digest: "digest"}
+	if r.Ledger != "" && !w.one(4) {
+		w.nextName++
+		call.Key = testKey(r.Ledger, w.nextName)
+	}
+	if len(r.Unknowns) > 0 && !w.one(3) {
+		u := pick(w, r.Unknowns)
+		if call.Key = u.Key; w.one(2) || u.Key == "" {
+			call.Query = true
+		} else {
+			call.Resends, call.Method, call.Digest = u.Stream, u.Method, u.Digest
+		}
+	}
+	return call
+}
+
+func testKey(ledger string, n int) string {
+	return spec.Key{Ledger: ledger, Minted: 1, Nonce: fmt.Sprintf("%032x", n)}.String()
+}
+
+// Names of ledgers.
+const oneLedger, otherLedger = "0000000000000001", "0000000000000002"
+
 func (w *walk) opened() Opened {
 	w.nextName++
-	o := Opened{SessionID: fmt.Sprintf("session-%d", w.nextName)}
+	o := Opened{SessionID: fmt.Sprintf("session-%d", w.nextName), Ledger: pick(w, []string{oneLedger, oneLedger, otherLedger, ""})}
 	switch w.draw(4) {
 	case 0: // nothing is announced
 	case 1:
@@ -203,7 +238,8 @@ func (w *walk) arrival() {
 	case 8:
 		if w.one(2) {
 			w.check(c.Refuses(id, conn, pick(w, []Refusal{{Status: 404}, {Status: 405}, {Status: 503}, {Status: 409, Reason: spec.ReasonCursorEvicted},
-				{Status: 404, Reason: spec.ReasonSessionTerminated}, {Status: 503, Reason: spec.ReasonDraining}, {Status: 404, Sealed: true}})))
+				{Status: 404, Reason: spec.ReasonSessionTerminated}, {Status: 503, Reason: spec.ReasonDraining}, {Status: 404, Sealed: true},
+				{Status: 409, Reason: spec.ReasonAttemptSuperseded}})))
 		}
 	case 9:
 		w.check(c.StreamEnds(id, conn))
@@ -250,6 +286,9 @@ func (w *walk) event(s StreamSnapshot) Event {
 	next.Ordinal++
 	next.Seq = max(w.nextSeq, id.Seq+1)
 	ev := Event{ID: next.String(), HasID: true, Payload: []byte("event"), Answer: w.one(5)}
+	if w.one(3) {
+		ev.Means, ev.Reason = Meaning(w.draw(4)), spec.ReasonKeyUnknown
+	}
 	if w.others {
 		w.nextName++
 		ev.ID = fmt.Sprintf("opaque-%d", w.nextName)

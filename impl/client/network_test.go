@@ -127,7 +127,7 @@ type bad struct {
 }
 
 func (b *bad) Commit(ctx context.Context, ch Change, events []Event) (Record, error) {
-	if ch.Kind != BeginEpoch && b.chance(15) {
+	if ch.Kind != BeginEpoch && ch.Kind != TakeLease && b.chance(15) {
 		return Record{}, errors.New("disk full")
 	}
 	r, err := b.MemoryStore.Commit(ctx, ch, events)

@@ -31,6 +31,9 @@ type Options struct {
 	// server announced. By default it is re-attached as soon as the epoch is
 	// open.
 	NoStandalone bool
+	// NoAsking leaves a call whose POST was cut unknown, until Reconcile. By
+	// default the ledger that the session named is asked for it at once (R23).
+	NoAsking bool
 	// Apply applies an event: short for a store in RepeatOnCrash(store, Apply).
 	Apply func(Event) error
 	// Refresh gets new credentials after a 401 to a resumption.
@@ -40,6 +43,13 @@ type Options struct {
 	OnOutcome func(Outcome)      // a call ended: exactly once for each
 	OnStream  func(StreamReport) // something else about a stream
 	OnState   func(StateChange)  // the epoch's state changed
+
+	// Observer is told of every move of epoch and streams, and of every refusal,
+	// but not of the two moves that each event makes. It runs under the client's
+	// lock: it must be quick, and must not call the client.
+	Observer func(spec.Observed)
+	// OnResolved: an unknown outcome was resolved, by whom ever.
+	OnResolved func(StreamID, Decision)
 
 	// Rand is the jitter's source, between 0 and 1.
 	Rand func() float64
@@ -66,9 +76,10 @@ const (
 	StreamSuspended StreamReportKind = iota // the attempts are used up; its call is pending (R26)
 	StreamGap                               // nobody knows what the standalone stream carried meanwhile (R24)
 	StreamAbsent                            // there is no standalone stream, or it is complete
+	StreamResumed                           // a view that continues the stream is proven (R21)
 )
 
-var streamReportNames = [...]string{"suspended", "gap", "absent"}
+var streamReportNames = [...]string{"suspended", "gap", "absent", "resumed"}
 
 func (k StreamReportKind) String() string {
 	if int(k) < len(streamReportNames) {

@@ -101,7 +101,7 @@ func TestACompleteStreamWithoutAnAnswer(t *testing.T) {
 	g.commitAll()
 	g.state(spec.Open)
 	if diff := cmp.Diff(map[StreamID]Outcome{id: {Stream: id, Kind: OutcomeUnknown, Reason: spec.ReasonStreamCompleted,
-		Call: Call{id.Request, "key", "label"}}}, g.outcomes); diff != "" {
+		Call: Call{Request: id.Request, Key: "key", Label: "label"}}}, g.outcomes); diff != "" {
 		t.Error(diff)
 	}
 	g = newRig(t, Record{}, CoreOptions{})

@@ -36,6 +36,7 @@ func TestSuccessfulNothing(t *testing.T) {
 			t.Errorf("%d resumptions at %v", n, slices.Compact(cursors))
 		}
 		synctest.Wait()
+		reports = slices.DeleteFunc(reports, func(r StreamReport) bool { return r.Kind == StreamResumed }) // proven each time
 		if len(reports) != 1 || reports[0].Stream != pending.Stream || reports[0].Kind != StreamSuspended {
 			t.Errorf("reported %v", reports)
 		}

@@ -14,14 +14,16 @@ import (
 // A Record is a value: its slices are sorted and never changed in place, and
 // every change is a [Change].
 type Record struct {
-	Version     uint64      `json:"version"` // grows by one with each write
-	Epoch       uint64      `json:"epoch"`   // 0: there was none yet
+	Version     uint64      `json:"version"`         // grows by one with each write
+	Lease       uint64      `json:"lease,omitempty"` // generation: grows with each holder of the record (R30)
+	Epoch       uint64      `json:"epoch"`           // 0: there was none yet
 	State       RecordState `json:"state"`
 	Reason      spec.Reason `json:"reason,omitempty"` // why the epoch was fenced
 	SessionID   string      `json:"session,omitempty"`
 	Tag         spec.Tag    `json:"tag,omitempty"`       // what stands for the session in event ids
 	Announced   bool        `json:"announced,omitempty"` // the server issued the standalone stream's position, so its ids are ours
 	Meta        []byte      `json:"meta,omitempty"`      // the transport's own word about the session
+	Ledger      string      `json:"ledger,omitempty"`    // the name of the session's ledger, "" if it has none (R28)
 	NextRequest uint64      `json:"next_request"`        // no call was ever sent with this id or a later one (R29)
 	Streams     []Token     `json:"streams,omitempty"`
 	Calls       []Call      `json:"calls,omitempty"`    // in flight
@@ -59,14 +61,24 @@ type Token struct {
 // A Call is a call in flight. It enters the record before its POST leaves.
 type Call struct {
 	Request uint64 `json:"request"`
-	Key     string `json:"key,omitempty"`   // idempotency key, for reconciling
-	Label   string `json:"label,omitempty"` // for people: which tool, which file
+	Key     string `json:"key,omitempty"`    // idempotency key, fixed when the call enters the record (R28)
+	Method  string `json:"method,omitempty"` // what was called
+	Digest  string `json:"digest,omitempty"` // of its arguments: spec.DigestCall where the transport speaks JSON-RPC
+	Label   string `json:"label,omitempty"`  // for people: which tool, which file
+
+	Query   bool     `json:"query,omitempty"`  // a status query: nothing has to be known of it when it is lost
+	Resends StreamID `json:"resends,omitzero"` // the unknown outcome that it re-sends, under the same key
 }
+
+// isKeyed reports whether a ledger answers for the call itself.
+func (c Call) isKeyed() bool { return c.Key != "" && !c.Query }
 
 // An Unknown is a call of which nobody can say whether it ran.
 type Unknown struct {
 	Stream StreamID    `json:"stream"`
-	Key    string      `json:"key,omitempty"`
+	Key    string      `json:"key,omitempty"`    // what a status query asks for
+	Method string      `json:"method,omitempty"` // what was called
+	Digest string      `json:"digest,omitempty"` // of its arguments: a re-send has the same
 	Label  string      `json:"label,omitempty"`
 	Reason spec.Reason `json:"reason,omitempty"` // why certainty ended
 }
@@ -137,6 +149,8 @@ func (r Record) Validate() error {
 		return fmt.Errorf("state %v, epoch %d and the presence of a session id contradict each other", r.State, r.Epoch)
 	case none && (r.NextRequest > 0 || len(r.Unknowns) > 0):
 		return fmt.Errorf("calls, and no epoch")
+	case r.Ledger != "" && (none || !spec.IsLedgerName(r.Ledger)):
+		return fmt.Errorf("ledger %q in state %v", r.Ledger, r.State)
 	case !none && !r.Tag.Valid():
 		return fmt.Errorf("tag %q", r.Tag)
 	case r.State != RecordOpen && len(r.Streams)+len(r.Calls)+len(r.Seen) > 0:
@@ -153,6 +167,9 @@ func (r Record) Validate() error {
 	for _, c := range r.Calls {
 		if c.Request == 0 || c.Request >= r.NextRequest {
 			return fmt.Errorf("call %d, and the next request id is %d", c.Request, r.NextRequest)
+		}
+		if c.Resends != (StreamID{}) && (c.Query || c.Key == "") {
+			return fmt.Errorf("call %d re-sends %v without its key", c.Request, c.Resends)
 		}
 		if _, ok := r.findUnknown(StreamID{r.Epoch, c.Request}); ok {
 			return fmt.Errorf("call %d is in flight and an unknown outcome at once", c.Request)

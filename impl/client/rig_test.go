@@ -273,7 +273,7 @@ func (g *rig) openAs(sessionID, standalone string) {
 // call sends a call, up to its POST, and returns its connection.
 func (g *rig) call() (StreamID, uint64) {
 	g.t.Helper()
-	id, actions, err := g.core.Call("key", "label", false)
+	id, actions, err := g.core.Call(Call{Key: "key", Label: "label"}, false)
 	g.do(actions, err)
 	g.do(g.core.Send(id, []byte("call")))
 	g.commitAll()

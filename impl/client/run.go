@@ -34,7 +34,12 @@ func (r *run) stream(s *stream, t spec.Trigger, facts spec.Facts) error {
 		return err
 	}
 	if slices.Contains(step.Row.Effects, spec.Abandon) { // all of it, or nothing
-		if err := r.mayAbandon(s, step.To); err != nil {
+		if err := r.mayFollow(spec.ServerContradicts, s, step.To); err != nil {
+			return err
+		}
+	}
+	if slices.Contains(step.Row.Effects, spec.Yield) {
+		if err := r.mayFollow(spec.AnotherTakesOver, s, step.To); err != nil {
 			return err
 		}
 	}
@@ -97,10 +102,10 @@ func (r *run) observed(err error) error {
 	return err
 }
 
-// mayAbandon returns the refusal that abandoning the epoch would meet once
+// mayFollow returns the refusal that a trigger of the epoch would meet once
 // stream s is in state to.
-func (r *run) mayAbandon(s *stream, to spec.State) error {
-	step, err := r.core.o.Machines.Epoch.Resolve(r.core.state, spec.ServerContradicts, 0)
+func (r *run) mayFollow(t spec.Trigger, s *stream, to spec.State) error {
+	step, err := r.core.o.Machines.Epoch.Resolve(r.core.state, t, 0)
 	if err != nil {
 		return r.observed(err)
 	}
@@ -137,6 +142,9 @@ func (c *Core) current() (streams []*stream) {
 // add hands an action out.
 func (r *run) add(a Action) {
 	a.Epoch = r.core.record.Epoch
+	if a.Change.Kind != 0 {
+		a.Change.Lease = r.core.record.Lease
+	}
 	r.actions = append(r.actions, a)
 }
 
@@ -155,7 +163,11 @@ func (r *run) do(e spec.Effect, s *stream) error {
 	case spec.SendMessage:
 		r.add(Action{Do: e, Conn: c.connect(), Session: c.session(), Payload: r.message})
 	case spec.CommitResolution:
-		r.add(Action{Do: e, Unknown: r.unknown,
+		var events []Event
+		if r.event.Answer {
+			events = []Event{r.event}
+		}
+		r.add(Action{Do: e, Unknown: r.unknown, Events: events,
 			Change: Change{Kind: ResolveUnknown, Epoch: c.record.Epoch, Unknown: r.unknown, Decision: r.decided}})
 	case spec.CommitFence:
 		r.add(Action{Do: e, Attempt: c.failures, Reason: c.reason,
@@ -172,6 +184,8 @@ func (r *run) do(e spec.Effect, s *stream) error {
 		}
 	case spec.ReportUnknowns:
 		r.add(Action{Do: e, Outcomes: c.settleAll(), State: c.state, Reason: c.reason})
+	case spec.ReportYielded:
+		r.add(Action{Do: e, Outcomes: c.unrecorded(), State: c.state, Reason: c.reason})
 	case spec.ReportOpen:
 		r.add(Action{Do: e, State: c.state})
 	case spec.ReportFailure:
@@ -188,7 +202,8 @@ func (r *run) do(e spec.Effect, s *stream) error {
 			change: Change{Kind: AdvanceToken, Before: s.cursor, After: r.judged.to.cursor, Opens: r.judged.opens}})
 	case spec.Commit:
 		r.hand(e, s, inHand{event: r.event, applies: true, to: r.judged.to, change: Change{Kind: AdvanceToken,
-			Before: s.cursor, After: r.judged.to.cursor, Opens: r.judged.opens, Answers: s.isCall() && r.event.Answer}})
+			Before: s.cursor, After: r.judged.to.cursor, Opens: r.judged.opens, Answers: s.isCall() && r.event.Answer,
+			Unsure: r.event.Means == MeansUnknown, Reason: r.event.Reason}})
 
 	case spec.SendPost:
 		s.conn = c.connect()
@@ -196,11 +211,11 @@ func (r *run) do(e spec.Effect, s *stream) error {
 		s.payload = nil
 	case spec.SendGet:
 		s.conn = c.connect()
-		r.add(Action{Do: e, Stream: s.id, Conn: s.conn, Session: c.session()})
+		r.add(Action{Do: e, Stream: s.id, Conn: s.conn, Session: c.session(), Numbered: c.number()})
 	case spec.SendResume:
 		s.conn = c.connect()
 		s.attempts++
-		r.add(Action{Do: e, Stream: s.id, Conn: s.conn, Session: c.session(), Cursor: s.cursor, Attempt: s.attempts})
+		r.add(Action{Do: e, Stream: s.id, Conn: s.conn, Session: c.session(), Cursor: s.cursor, Attempt: s.attempts, Numbered: c.number()})
 	case spec.CloseConnection:
 		if s.conn != 0 {
 			r.add(Action{Do: e, Stream: s.id, Conn: s.conn})
@@ -212,6 +227,8 @@ func (r *run) do(e spec.Effect, s *stream) error {
 		r.add(Action{Do: e, Stream: s.id})
 	case spec.Abandon:
 		return r.abandon()
+	case spec.Yield:
+		return r.yield()
 	case spec.ReturnEvent:
 		r.add(Action{Do: e, Stream: s.id, Events: []Event{r.event}, Outcome: s.answered(r.event)})
 	case spec.ReturnNothing:
@@ -245,7 +262,7 @@ func (r *run) hand(e spec.Effect, s *stream, h inHand) {
 // beginEpoch is the change that begins the epoch that the server opened.
 func (r *run) beginEpoch() Change {
 	return Change{Kind: BeginEpoch, Epoch: r.core.record.Epoch, Session: r.opened.SessionID, Tag: r.opened.tag(),
-		Standalone: r.opened.Standalone, Meta: r.opened.Meta}
+		Standalone: r.opened.Standalone, Meta: r.opened.Meta, Ledger: r.opened.Ledger}
 }
 
 // abandon fires ServerContradicts for the reason at hand.
@@ -258,6 +275,38 @@ func (r *run) abandon() error {
 		}
 	}
 	return r.epoch(spec.ServerContradicts, 0)
+}
+
+// yield fires AnotherTakesOver for the reason at hand.
+func (r *run) yield() error {
+	c := r.core
+	why := r.reason
+	r.first = func() { c.reason = cmpReason(c.reason, why) }
+	return r.epoch(spec.AnotherTakesOver, 0)
+}
+
+// number returns the next attempt, none where the record has no lease: a
+// number that the next process would give again says nothing (R10).
+func (c *Core) number() spec.Attempt {
+	if c.record.Lease == 0 {
+		return spec.Attempt{}
+	}
+	c.gets++
+	return spec.Attempt{Generation: c.record.Lease, Counter: c.gets}
+}
+
+// unrecorded gives the calls of the epoch an outcome whose POST never left. Every
+// other one is in the record, and its outcome the other holder's to tell.
+func (c *Core) unrecorded() (outcomes []Outcome) {
+	for _, s := range c.current() {
+		if s.recorded {
+			continue
+		}
+		if o := s.settle(OutcomeNotRun, c.reason); o != nil {
+			outcomes = append(outcomes, *o)
+		}
+	}
+	return outcomes
 }
 
 // settle gives the stream's call its outcome, or returns nil if it has one.
@@ -274,7 +323,8 @@ func (s *stream) answered(ev Event) *Outcome {
 	if !ev.Answer {
 		return nil
 	}
-	o := s.settle(OutcomeAnswered, "")
+	kind := [...]OutcomeKind{MeansRan: OutcomeAnswered, MeansNotRun: OutcomeNotRun, MeansLost: OutcomeLost, MeansUnknown: OutcomeUnknown}[ev.Means]
+	o := s.settle(kind, ev.Reason)
 	if o != nil {
 		o.Answer = ev
 	}

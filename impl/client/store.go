@@ -14,8 +14,8 @@ import (
 // chooses what a crash between the two does, by name: [RepeatOnCrash] or
 // [LoseOnCrash].
 //
-// One client uses a store at a time, and calls Commit from one goroutine at a
-// time, in the order in which its core handed the changes out.
+// One client uses a store at a time (see [Holder]), and calls Commit from one
+// goroutine at a time, in the order in which its core handed the changes out.
 type Store interface {
 	// Load returns the record as it is durable; the zero Record if there is
 	// none yet.
@@ -38,6 +38,7 @@ type Store interface {
 type MemoryStore struct {
 	mu     sync.Mutex
 	record Record
+	held   bool
 }
 
 // NewMemoryStore returns a store that holds a record, which may be zero.

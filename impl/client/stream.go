@@ -52,6 +52,20 @@ const (
 	maxForeignIDs = 256
 )
 
+// reads returns the event as one of this stream. What an answer means besides
+// that the call ran is the word of a ledger, so it counts for a call that has a
+// key.
+func (s *stream) reads(ev Event) Event {
+	ev.Stream, ev.Resolves = s.id, StreamID{}
+	if !ev.Answer || !s.call.isKeyed() {
+		ev.Means, ev.Reason = MeansRan, ""
+	}
+	if ev.Answer && ev.Means != MeansUnknown {
+		ev.Resolves = s.call.Resends
+	}
+	return ev
+}
+
 func (s *stream) isCall() bool     { return s.id.Request != 0 }
 func (s *stream) positioned() bool { return s.cursor != "" }
 

@@ -119,6 +119,29 @@ func (c *Core) StreamCommitted(id StreamID, durable Record) ([]Action, error) {
 		return nil, err
 	}
 	hand := s.hand
+	if hand.change.Answers && s.call.Resends != (StreamID{}) {
+		return c.resentCommitted(s, durable)
+	}
+	return c.streamCommitted(s, durable)
+}
+
+// resentCommitted: the answer to a re-send is durable, and with it the
+// resolution of the unknown outcome. It fires ResolutionCommitted as well.
+func (c *Core) resentCommitted(s *stream, durable Record) ([]Action, error) {
+	facts := spec.Facts(0).With(spec.UnknownsCarried, durable.UnknownsBefore(durable.Epoch))
+	if _, err := c.o.Machines.Epoch.Resolve(c.state, spec.ResolutionCommitted, facts); err != nil { // all of it, or nothing
+		return nil, err
+	}
+	actions, err := c.streamCommitted(s, durable)
+	if err != nil {
+		return nil, err
+	}
+	more, err := c.ResolutionCommitted(durable)
+	return append(actions, more...), err
+}
+
+func (c *Core) streamCommitted(s *stream, durable Record) ([]Action, error) {
+	hand := s.hand
 	r := run{core: c, reason: hand.change.Reason, event: hand.event, first: func() {
 		s.hand = inHand{}
 		c.know(durable)
@@ -130,7 +153,7 @@ func (c *Core) StreamCommitted(id StreamID, durable Record) ([]Action, error) {
 		}
 		s.move(hand.to)
 	}}
-	err = r.stream(s, spec.StreamCommitted, s.standing())
+	err := r.stream(s, spec.StreamCommitted, s.standing())
 	return r.actions, err
 }
 

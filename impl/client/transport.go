@@ -7,6 +7,23 @@ import (
 	"example.com/reattach/spec"
 )
 
+// An Asker is a [Transport] that knows how a ledger is asked (R23, R28). Where
+// the transport is none there is no [Client.Reconcile].
+type Asker interface {
+	// Ask returns the status query for a key, with a request id of its own.
+	Ask(request uint64, key string) ([]byte, error)
+	// Told reads the answer to a status query. request is the id of the call
+	// that was asked for, under which its response is handed over. An error that
+	// wraps spec.ReasonLedgerUnavailable says that it is worth asking again.
+	Told(answer []byte, request uint64) (Told, error)
+}
+
+// Told is what a ledger says of a key.
+type Told struct {
+	State  spec.KeyState
+	Answer []byte // the call's response as a message; nil unless it was executed, and if it is lost
+}
+
 // A Transport carries requests to one server. It holds no state of a session:
 // every request says whose it is, in a [Session]. It never sends a request
 // twice, never follows a redirect (R25), and decides nothing.
@@ -41,8 +58,9 @@ type PostRequest struct {
 // A GetRequest asks for a view.
 type GetRequest struct {
 	Session Session
-	Request uint64 // of the call whose stream it is; 0 for the standalone stream
-	Cursor  string // "": the standalone stream, without a cursor
+	Request uint64       // of the call whose stream it is; 0 for the standalone stream
+	Cursor  string       // "": the standalone stream, without a cursor
+	Attempt spec.Attempt // which request of its client it is; zero: not numbered (R10)
 }
 
 // A Response is the answer to a Post or a Get.

@@ -64,7 +64,7 @@ func (w *walk) check(actions []Action, err error) {
 		case errors.As(err, &refused) && (refused.Row != "" || w.edited):
 		case errors.As(err, &fenced):
 			w.seen["an old connection spoke"]++
-		case errors.As(err, &epoch), errors.Is(err, ErrNoStream), errors.Is(err, ErrWrongStream):
+		case errors.As(err, &epoch), errors.Is(err, ErrNoUnknown), errors.Is(err, ErrNoStream), errors.Is(err, ErrWrongStream):
 		default:
 			w.t.Fatalf("error %v", err)
 		}
@@ -86,6 +86,12 @@ func (w *walk) action(a Action) {
 	}
 	switch a.Do {
 	case spec.SendPost:
+		if about := a.Call.Query || a.Call.Resends != (StreamID{}); about {
+			if k, err := spec.ParseKey(a.Call.Key); err != nil || k.Ledger != w.durable.Ledger {
+				w.t.Fatalf("key %q goes to a server that names the ledger %q (R28)", a.Call.Key, w.durable.Ledger)
+			}
+			w.seen["a key went to its ledger"]++
+		}
 		if _, inFlight := w.durable.Call(a.Stream.Request); !inFlight {
 			w.t.Fatalf("the POST of %v left and its call is not in the record (R20)", a.Stream)
 		}
@@ -141,6 +147,14 @@ func (w *walk) write() {
 	}
 	w.carried(before, next, a.Change)
 	for _, ev := range a.Events {
+		if a.Do == spec.CommitResolution { // a ledger's word about a call of whichever epoch
+			_, was := before.Unknown(ev.Resolves)
+			if _, is := next.Unknown(ev.Resolves); !was || is || ev.Stream != ev.Resolves {
+				w.t.Fatalf("an answer of %v settles %v, which was unknown: %v, is: %v", ev.Stream, ev.Resolves, was, is)
+			}
+			w.seen["an answer settled an unknown outcome"]++
+			continue
+		}
 		w.apply(before, a, ev)
 	}
 	w.durable = next
@@ -178,16 +192,27 @@ func (w *walk) report(a Action, stale bool, why spec.Reason) {
 // run.
 func (w *walk) carried(before, next Record, ch Change) {
 	for _, u := range before.Unknowns {
-		if _, ok := next.Unknown(u.Stream); !ok && (ch.Kind != ResolveUnknown || ch.Unknown != u.Stream) {
+		answered, _ := before.Call(ch.Request)
+		byKey := ch.Answers && !ch.Unsure && answered.Resends == u.Stream && answered.Key == u.Key
+		if _, ok := next.Unknown(u.Stream); !ok && (ch.Kind != ResolveUnknown || ch.Unknown != u.Stream) && !byKey {
 			w.t.Fatalf("%v dropped the unknown outcome %v", ch.Kind, u.Stream)
+		} else if !ok && byKey {
+			w.seen["an unknown outcome was resolved by a re-send"]++
 		}
 	}
 	for _, call := range before.Calls {
 		_, inFlight := next.Call(call.Request)
 		_, unknown := next.Unknown(StreamID{before.Epoch, call.Request})
-		gone := ch.Request == call.Request && (ch.Answers || ch.Kind == RemoveCall)
-		if !inFlight && !unknown && !gone {
+		_, stands := next.Unknown(call.Resends)
+		gone := ch.Request == call.Request && (ch.Answers && (!ch.Unsure || unknown || !call.isKeyed()) || ch.Kind == RemoveCall)
+		if !inFlight && !unknown && !gone && !call.Query && !stands {
 			w.t.Fatalf("%v dropped call %d", ch.Kind, call.Request)
+		}
+		if !inFlight && !unknown && !gone {
+			w.seen["a query or re-send left nothing behind"]++
+		}
+		if unknown && call.Query {
+			w.t.Fatalf("%v made an unknown outcome of a status query", ch.Kind)
 		}
 	}
 	if ch.Kind == BeginEpoch {
