@@ -288,7 +288,7 @@ func (c *inspector) Call(tool string, arguments map[string]any, timeout time.Dur
 	case err != nil:
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {
-			return Learned{Error: fmt.Sprintf("exit %d: %s", exit.ExitCode(), exit.Stderr)}
+			return Learned{Error: "it prints " + printedError(exit.Stderr)}
 		}
 		return Learned{Error: err.Error()}
 	}
@@ -299,3 +299,16 @@ func (c *inspector) Call(tool string, arguments map[string]any, timeout time.Dur
 }
 
 func (c *inspector) Close() {}
+
+// printedError is the message in what the inspector prints of an error.
+func printedError(text []byte) string {
+	var printed struct {
+		Error struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(text, &printed) != nil {
+		return string(text)
+	}
+	return printed.Error.Message
+}

@@ -99,10 +99,14 @@ const conclusions = `## What to make of it
 
 - **A cursor that is gone.** With 409, the default, the Go SDK ends the whole session, and a call of the TypeScript SDKs
   hangs until its timeout while their session lives. With 404 the session is over for all of them, and none of them opens
-  another by itself.
+  another by itself. The error answer on a stream ends that one call with an error that its caller sees, and the session
+  goes on: the best of the three where the clients are not ours. To ours it is an event that has no place in the stream, so
+  the epoch ends, and the call is an unknown outcome, as with the others. (The proxy gave this answer in the server's name.)
 - **204.** No client asks for a stream whose answer it has. One that is told that nothing will come while it waits for an
   answer hangs (TypeScript) or fails the call (Go). A server of ours gives 204 only to a cursor at the end of a finished
   stream, so an SDK's client that has the answer never meets it.
+- **A shutdown.** The Go SDK ends its session when its standalone stream is answered with 503, with the call that was
+  running; the others wait for the answer of theirs.
 - **The position event.** Each resumed view of an unfinished stream begins with its position, so that the clients which
   forget their cursor on a view without events keep it; the row of views that end before anything came shows it.
 - **Servers without a session id on each answer** (Go SDK, mcp-go) cannot prove to our client whose answer it is. Without

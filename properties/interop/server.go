@@ -24,7 +24,7 @@ const (
 	MissError    Miss = "error" // a stream of status 200 that ends the call with a JSON-RPC error
 )
 
-// Misses lists the forms.
+// Misses lists the forms that [Miss.Apply] knows.
 func Misses() []Miss { return []Miss{MissConflict, MissGone} }
 
 // Apply sets the option.
