@@ -551,7 +551,7 @@ func (c *graphClient) call(k int) error {
 	if c.phase() == "complete" {
 		return graph.ErrNotHere
 	}
-	id, actions, err := c.core.Call("", "", false)
+	id, actions, err := c.core.Call(client.Call{}, false)
 	if err := denied(c.take(actions, err)); err != nil {
 		return err
 	}
