@@ -342,8 +342,38 @@ func (c *graphClient) arrive(kind string, e, n, k int) (reply any, err error) {
 	return nil, fmt.Errorf("nobody said how %s is read", kind)
 }
 
+// doubts checks that something ends certainty which is as wrong as what another
+// session says, on a clone.
+func (c *graphClient) doubts(what any, arrives func(*client.Core, uint64) ([]client.Action, error)) error {
+	n := c.clone()
+	actions, err := arrives(n.core, c.conn)
+	if err := n.take(actions, err); err != nil || n.phase() != "doubt" || n.fence == nil {
+		return fmt.Errorf("%v is as wrong, and makes it %s: %w", what, n.phase(), err)
+	}
+	return nil
+}
+
+// staleText is an id whose ordinal follows and whose seq does not. Where there
+// is no such number it is the id of nobody.
+func staleText(id spec.EventID) string {
+	if id.Seq == 0 {
+		return "0"
+	}
+	return id.String()
+}
+
 // readAccepted: 200 to a resumption.
 func (c *graphClient) readAccepted(e, n int) (any, error) {
+	if e != c.epoch() && c.stream(0).State == spec.Resuming {
+		own, sent := c.record.SessionID, c.stream(0).Cursor
+		beyond := spec.EventID{Tag: c.record.Tag, Seq: 9, Ordinal: 9}.String()
+		for _, said := range [][2]string{{"", sent}, {sessionOf(e), sent}, {own, idAt(e, n).String()}, {own, beyond}, {own, sent + "0"}, {"", ""}} {
+			a := client.Accepted{SessionID: said[0], Position: said[1]}
+			if err := c.doubts(a, func(c *client.Core, conn uint64) ([]client.Action, error) { return c.Accepts(c.Standalone(), conn, a) }); err != nil {
+				return nil, err
+			}
+		}
+	}
 	actions, err := c.core.Accepts(c.core.Standalone(), c.conn, client.Accepted{SessionID: sessionOf(e), Position: idAt(e, n).String()})
 	return c.outcomeOf("proven", c.take(actions, err))
 }
@@ -351,6 +381,13 @@ func (c *graphClient) readAccepted(e, n int) (any, error) {
 // readComplete: 204 to a resumption, which names no position. With it a call
 // that is unanswered learns that nothing will come.
 func (c *graphClient) readComplete(e int) (any, error) {
+	if e != c.epoch() && c.stream(0).State == spec.Resuming {
+		if err := c.doubts("204 of nobody", func(c *client.Core, conn uint64) ([]client.Action, error) {
+			return c.Completes(c.Standalone(), conn, "")
+		}); err != nil {
+			return nil, err
+		}
+	}
 	actions, err := c.core.Completes(c.core.Standalone(), c.conn, sessionOf(e))
 	said, err := c.outcomeOf("proven", c.take(actions, err))
 	if err != nil || said == "doubt" {
@@ -382,6 +419,20 @@ func (c *graphClient) readRefused() error {
 // readEvent: a whole event. If it answers a call that is in flight, the answer
 // arrives on that call's own stream at the same time.
 func (c *graphClient) readEvent(e, n, k int) (any, error) {
+	if e != c.epoch() && c.stream(0).State == spec.Streaming {
+		at, _ := spec.ParseEventID(c.stream(0).Cursor)
+		next := spec.EventID{Tag: at.Tag, Seq: at.Seq + 1, Ordinal: at.Ordinal + 1}
+		elsewhere, hole, stale := next, next, next
+		elsewhere.Stream, hole.Seq, hole.Ordinal, stale.Seq = 1, at.Seq+2, at.Ordinal+2, at.Seq
+		for _, id := range []string{"", at.String(), elsewhere.String(), hole.String(), staleText(stale), "1", next.String() + " "} {
+			ev := client.Event{ID: id, HasID: id != "", Payload: []byte("as wrong")}
+			if err := c.doubts(id, func(c *client.Core, conn uint64) ([]client.Action, error) {
+				return c.EventArrives(c.Standalone(), conn, ev)
+			}); err != nil {
+				return nil, err
+			}
+		}
+	}
 	actions, err := c.core.EventArrives(c.core.Standalone(), c.conn, client.Event{ID: idAt(e, n).String(), HasID: true, Payload: payloadAnswering(e, n, k)})
 	said, err := c.outcomeOf("next", c.take(actions, err))
 	if err != nil || said == "doubt" {
