@@ -32,6 +32,9 @@ func TestMemoryFormula(t *testing.T) {
 		events, size int
 	}{{"idle", 0, 0}, {"16 events of 256 bytes", 16, 256}, {"a full window of 256 bytes each", 256, 256}} {
 		n := *memorySessions
+		if raceDetector {
+			n = min(n, 300)
+		}
 		if c.events > 16 {
 			n = min(n, 10_000) // or it would not fit
 		}
