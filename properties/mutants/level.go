@@ -45,6 +45,7 @@ var (
 	wiredLedger    = suite{properties, `^Test(WiredLedger|Case(31|45|46|52|53))`}
 	wiredPair      = suite{properties, `^Test(Case[0-9]+|ServerSketch|ClientSketch|Official|Story|Wired|Chaos|Corner)`}
 	wiredHTTP      = suite{streamhttp, `.`}
+	wiredSDK       = suite{properties, `^TestCase(02|07|09|27)`}
 )
 
 // skipped are tests of the tests and of the model, which say nothing of the
@@ -62,6 +63,7 @@ var seenBy = map[string]map[Level][]suite{
 	"impl/client":     {Rows: {clientRows}, Graph: {clientGraphs}, Lockstep: {clientLockstep}, Wired: {wiredPair}},
 	"impl/sse":        {Wired: {wiredPair, wiredHTTP}},
 	"impl/ledger":     {Lockstep: {ledgerLockstep}, Wired: {wiredLedger}},
+	"impl/gosdk":      {Wired: {wiredSDK}},
 	"impl/streamhttp": {Rows: {serverRows, clientRows}, Wired: {wiredPair}},
 }
 
