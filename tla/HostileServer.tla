@@ -134,7 +134,7 @@ R21_ProvenFirstOrReplay == [][
        \/ Dedup /\ wire[1].kind = "replay" /\ wire[1].e = rec.e /\ wire[1].n <= rec.tok /\ replaying' ]_hostileVars
 
 R24_TornYieldsNothing == [][
-  (wire # <<>> /\ wire[1] = Torn /\ wire' # wire) => UNCHANGED <<durable, hand>> \/ hand' = NoHand ]_hostileVars
+  (wire # <<>> /\ wire[1] = Torn /\ wire' # wire) => UNCHANGED durable /\ hand' \in {hand, NoHand} ]_hostileVars
 
 R24_StrictAbandons == [][ (Strict /\ ReadTorn) => phase' = "doubt" ]_hostileVars
 
