@@ -42,6 +42,7 @@ type township struct {
 	orphaned map[string]bool // started and not finished when their process was killed
 	stats    ledger.Stats    // of dead processes, summed
 	late     sync.WaitGroup  // copies that are under way
+	over     chan struct{}   // closed at the test's end
 }
 
 // A process is one server from its start to its death.
@@ -86,7 +87,7 @@ func (p *process) Rewrite(i ledger.Image) error {
 }
 
 func newTownship(t testing.TB, open func() ledger.Store) *township {
-	town := &township{t: t, open: open, runs: map[string]int{}, orphaned: map[string]bool{}}
+	town := &township{t: t, open: open, runs: map[string]int{}, orphaned: map[string]bool{}, over: make(chan struct{})}
 	town.work = func(_ context.Context, m *streamhttp.Message, run func() bool) {
 		if run() {
 			_, _ = m.Stream.Answer(map[string]string{"text": "done"})
@@ -97,6 +98,7 @@ func newTownship(t testing.TB, open func() ledger.Store) *township {
 		town.network(w, r, town.serve)
 	}))
 	t.Cleanup(func() {
+		close(town.over)
 		town.kill()
 		town.server.CloseClientConnections()
 		town.server.Close()
@@ -151,6 +153,9 @@ func (town *township) kill() {
 	town.stats.Refused += s.Refused
 }
 
+// app is the application. What is to run when its process is dead does not
+// return: a dead process says nothing any more, not even that there was no
+// answer.
 func (p *process) app(ctx context.Context, m *streamhttp.Message) {
 	switch {
 	case m.Method == "initialize":
@@ -160,10 +165,14 @@ func (p *process) app(ctx context.Context, m *streamhttp.Message) {
 		p.town.work(ctx, m, func() bool {
 			p.town.mu.Lock()
 			defer p.town.mu.Unlock()
-			if !p.dead {
-				p.town.runs[text]++
+			if p.dead {
+				p.town.mu.Unlock()
+				<-p.town.over
+				p.town.mu.Lock()
+				return false
 			}
-			return !p.dead
+			p.town.runs[text]++
+			return true
 		})
 	}
 }

@@ -133,6 +133,17 @@ func TestSealsOfTheFutureAreFew(t *testing.T) {
 	r.start(r.key(7, 0))
 }
 
+// Nor do many subjects have many of them together.
+func TestSealsOfTheFutureAreFewForAll(t *testing.T) {
+	r := newRig(t, NewMemoryStore(), Options{Entries: 64})
+	for n, subject := range []string{"a", "b", "c", "d", "e"} {
+		_, err := r.Arrive(subject, r.key(n, -time.Hour), "digest")
+		if want := map[bool]spec.Reason{true: spec.ReasonKeyFuture, false: spec.ReasonLedgerUnavailable}[n < 4]; !errors.Is(err, want) {
+			t.Errorf("of subject %s: %v, want %s", subject, err, string(want))
+		}
+	}
+}
+
 // The horizon: what is forgotten lies below it, what lies below it is unknown
 // and never runs, and it never falls, whatever the clock does and also in the
 // next process (R28).
