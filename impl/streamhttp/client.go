@@ -48,6 +48,10 @@ type DialOptions struct {
 	Capabilities    any    // told to the server; nil = none
 	ProtocolVersion string // asked for; "" = the newest
 
+	// NoKeys sends calls without keys, also to a server that has a ledger:
+	// nobody can answer for them then (R28).
+	NoKeys bool
+
 	// OnNotification gets every notification of a stream whose call brought no
 	// callback of its own, and those of the standalone stream: in order for one
 	// stream, at the same time for different ones.
@@ -165,23 +169,22 @@ func (c *Client) sayReady(ctx context.Context) error {
 }
 
 // Call calls a method and waits for its result, through any number of lost
-// connections. onNotification gets the call's notifications in order, before
+// connections. Where the server has a ledger the call carries a key (R28). onNotification gets the call's notifications in order, before
 // Call returns; nil leaves them to OnNotification.
 //
 // An error response is a *ResponseError. Else the error is one of the
-// driver's: *client.UnknownError, *client.NotRunError, *client.PendingError
-// (Await waits on), or a refusal such as spec.ReasonQuarantined.
+// driver's: *client.UnknownError (see Reconcile), *client.NotRunError,
+// *client.LostError, *client.PendingError (Await waits on), or a refusal such as spec.ReasonQuarantined.
 func (c *Client) Call(ctx context.Context, method string, params any, onNotification func(Incoming)) (json.RawMessage, error) {
 	var mine uint64
-	answer, err := c.driver.Call(ctx, client.Request{
-		Label:  method,
-		Passes: method == methodPing,
-		Build: func(request uint64) ([]byte, error) {
-			mine = request
-			c.listen(request, onNotification)
-			return encode(outRequest{"2.0", request, method, params})
-		},
+	r, err := c.request(method, params, func(request uint64) {
+		mine = request
+		c.listen(request, onNotification)
 	})
+	if err != nil {
+		return nil, err
+	}
+	answer, err := c.driver.Call(ctx, r)
 	if pending := (*client.PendingError)(nil); !errors.As(err, &pending) {
 		c.forget(mine) // it is over, or was never sent
 	}

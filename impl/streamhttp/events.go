@@ -65,7 +65,9 @@ func (r *eventReader) Next() (client.Event, error) {
 		return out, nil // with an id, which none of ours has, it is a position
 	}
 	out.Payload = bytes.Clone(ev.Data)
-	out.Answer = r.call != nil && answers(e, r.call)
+	if out.Answer = r.call != nil && answers(e, r.call); out.Answer {
+		out.Means, out.Reason = meaningOf(e)
+	}
 	return out, nil
 }
 

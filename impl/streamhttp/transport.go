@@ -107,7 +107,7 @@ func (t *Transport) Open(ctx context.Context, r client.OpenRequest) (client.Open
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	response, err := t.send(ctx, http.MethodPost, client.Session{}, r.Payload, "")
+	response, err := t.send(ctx, http.MethodPost, client.Session{}, r.Payload, client.GetRequest{})
 	if err != nil {
 		return client.Opened{}, err
 	}
@@ -137,7 +137,7 @@ func (t *Transport) Open(ctx context.Context, r client.OpenRequest) (client.Open
 		panic("reattach: BUG: what was JSON is not: " + err.Error())
 	}
 	standalone, _ := one(response.Header, HeaderStandalone)
-	return client.Opened{SessionID: sessionOf(response.Header), Standalone: standalone, Meta: kept}, nil
+	return client.Opened{SessionID: sessionOf(response.Header), Standalone: standalone, Meta: kept, Ledger: ledgerOf(answer.result)}, nil
 }
 
 // readOpening reads the answer to initialize from either form.
@@ -177,7 +177,7 @@ func (t *Transport) Post(ctx context.Context, r client.PostRequest) (client.Resp
 	if r.Request != 0 {
 		id = requestID(r.Request)
 	}
-	return t.ask(ctx, http.MethodPost, r.Session, r.Payload, "", id)
+	return t.ask(ctx, http.MethodPost, r.Session, r.Payload, client.GetRequest{}, id)
 }
 
 // Get asks for a view: the standalone stream, or the stream of the cursor.
@@ -186,7 +186,7 @@ func (t *Transport) Get(ctx context.Context, r client.GetRequest) (client.Respon
 	if r.Request != 0 {
 		id = requestID(r.Request)
 	}
-	return t.ask(ctx, http.MethodGet, r.Session, nil, r.Cursor, id)
+	return t.ask(ctx, http.MethodGet, r.Session, nil, r, id)
 }
 
 // Delete ends the session. That it is gone already, or that the server does
@@ -194,7 +194,7 @@ func (t *Transport) Get(ctx context.Context, r client.GetRequest) (client.Respon
 func (t *Transport) Delete(ctx context.Context, s client.Session) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	response, err := t.send(ctx, http.MethodDelete, s, nil, "")
+	response, err := t.send(ctx, http.MethodDelete, s, nil, client.GetRequest{})
 	if err != nil {
 		return err
 	}
@@ -209,9 +209,9 @@ func (t *Transport) Delete(ctx context.Context, s client.Session) error {
 
 // ask sends a request and sorts the answer. id is that of the call whose
 // response is the answer; nil if there is none.
-func (t *Transport) ask(ctx context.Context, method string, s client.Session, payload []byte, cursor string, id json.RawMessage) (client.Response, error) {
+func (t *Transport) ask(ctx context.Context, method string, s client.Session, payload []byte, get client.GetRequest, id json.RawMessage) (client.Response, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	response, err := t.send(ctx, method, s, payload, cursor)
+	response, err := t.send(ctx, method, s, payload, get)
 	if err != nil {
 		cancel(nil)
 		return client.Response{}, err
@@ -250,6 +250,9 @@ func (t *Transport) sort(answer *client.Response, response *http.Response, post 
 		}
 		answer.Kind = client.ResponseOnce
 		answer.Event = client.Event{Payload: text, Answer: id != nil}
+		if id != nil {
+			answer.Event.Means, answer.Event.Reason = meaningOf(e)
+		}
 	case code == http.StatusOK:
 		return fmt.Errorf("reattach: an answer of type %.64q", response.Header.Get("Content-Type"))
 	default:
@@ -271,7 +274,7 @@ func refusalOfServer(response *http.Response, cancel func()) *Refusal {
 
 // send sends one request. An error that says client.ErrNotSent is a dial that
 // never connected: nothing of the request has left this process.
-func (t *Transport) send(ctx context.Context, method string, s client.Session, payload []byte, cursor string) (*http.Response, error) {
+func (t *Transport) send(ctx context.Context, method string, s client.Session, payload []byte, get client.GetRequest) (*http.Response, error) {
 	var body io.Reader
 	if payload != nil {
 		body = bytes.NewReader(payload)
@@ -289,7 +292,7 @@ func (t *Transport) send(ctx context.Context, method string, s client.Session, p
 			r.Header[http.CanonicalHeaderKey(name)] = values
 		}
 	}
-	if err := t.setHeaders(r.Header, s, payload != nil, cursor); err != nil {
+	if err := t.setHeaders(r.Header, s, payload != nil, get); err != nil {
 		return nil, fmt.Errorf("%w: %w", client.ErrNotSent, err)
 	}
 	response, err := t.http.Do(r)
@@ -304,8 +307,8 @@ func (t *Transport) send(ctx context.Context, method string, s client.Session, p
 }
 
 // setHeaders sets the headers of the protocol, whatever the caller's say.
-func (t *Transport) setHeaders(h http.Header, s client.Session, hasBody bool, cursor string) error {
-	for _, name := range [...]string{HeaderSessionID, HeaderLastEventID, HeaderProtocolVersion, HeaderNotify, "Content-Type", "Accept",
+func (t *Transport) setHeaders(h http.Header, s client.Session, hasBody bool, get client.GetRequest) error {
+	for _, name := range [...]string{HeaderSessionID, HeaderLastEventID, HeaderProtocolVersion, HeaderNotify, HeaderAttempt, "Content-Type", "Accept",
 		"Idempotency-Key", "X-Idempotency-Key", // net/http would send a POST twice (R23, R28)
 	} {
 		h.Del(name)
@@ -330,8 +333,11 @@ func (t *Transport) setHeaders(h http.Header, s client.Session, hasBody bool, cu
 	}
 	h.Set(HeaderSessionID, s.ID)
 	h.Set(HeaderProtocolVersion, m.Version)
-	if cursor != "" {
-		h.Set(HeaderLastEventID, cursor)
+	if get.Cursor != "" {
+		h.Set(HeaderLastEventID, get.Cursor)
+	}
+	if !get.Attempt.IsZero() {
+		h.Set(HeaderAttempt, get.Attempt.String())
 	}
 	return nil
 }
