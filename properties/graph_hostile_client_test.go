@@ -34,6 +34,9 @@ var hostileClientGraphs = []struct {
 	},
 }
 
+// Given any cursor, or none, with any attempt, for two sessions in every state,
+// the server decides exactly, opens no session for it, and a refusal touches
+// nothing (R1, R4, R5, R6, R7, R8, R10).
 func TestGraphHostileClientCore(t *testing.T) {
 	for _, of := range hostileClientGraphs {
 		t.Run(of.name, func(t *testing.T) {

@@ -36,6 +36,9 @@ var hostileServerGraphs = []struct {
 const hostileServerBeyond = "[Call CallBroken Commit PostRefused " +
 	"ReadAccepted ReadComplete ReadEnd ReadEvent ReadOpened ReadRefused ReadReplay ReadTorn ResolveUnknown Resume Say]"
 
+// Given any answer and any event in every state, the client goes on only from
+// what is proved, takes only what is next, and fences what is in doubt, with
+// its calls (R20, R21, R22, R23, R24, R25).
 func TestGraphHostileServerCore(t *testing.T) {
 	for _, of := range hostileServerGraphs {
 		t.Run(of.name, func(t *testing.T) {

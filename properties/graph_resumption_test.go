@@ -33,6 +33,9 @@ var resumptionGraphs = []struct {
 	},
 }
 
+// Given client and server with a network that loses any suffix and delivers
+// late, every step of either is one of the specification, over two epochs and
+// with crashes (R4, R5, R6, R7, R20, R21, R22, R23).
 func TestGraphResumptionCore(t *testing.T) {
 	for _, of := range resumptionGraphs {
 		t.Run(of.name, func(t *testing.T) {
