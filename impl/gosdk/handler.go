@@ -1,12 +1,14 @@
 package gosdk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"sync"
+	"time"
 	"weak"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -15,6 +17,7 @@ import (
 	"example.com/reattach/impl/ledger"
 	"example.com/reattach/impl/session"
 	"example.com/reattach/impl/streamhttp"
+	"example.com/reattach/spec"
 )
 
 // A Handler stands in the place of [mcp.StreamableHTTPHandler]: an
@@ -50,6 +53,7 @@ type Handler struct {
 	http      *streamhttp.Handler
 	later     *later // serves revisions without sessions
 	pace      *pace
+	grace     time.Duration // within which a drain is over
 	log       *slog.Logger
 
 	calls sync.Map // *mcp.RequestExtra to *call, between its arrival and the middleware
@@ -119,7 +123,7 @@ func NewHandler(getServer func(*http.Request) *mcp.Server, o Options) (*Handler,
 	if getServer == nil {
 		return nil, errors.New("reattach: no function that returns the server")
 	}
-	h := &Handler{getServer: getServer, log: o.HTTP.Logger, has: make(map[weak.Pointer[mcp.Server]]struct{})}
+	h := &Handler{getServer: getServer, grace: cmp.Or(o.HTTP.GracePeriod, spec.DefaultGracePeriod), log: o.HTTP.Logger, has: make(map[weak.Pointer[mcp.Server]]struct{})}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
@@ -177,16 +181,16 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.later.ServeHTTP(w, r)
 }
 
-// Drain begins the shutdown: new sessions, calls and resumptions are refused
-// with 503, views end cleanly with `retry`, subscriptions of 2026-07-28 end. It
-// returns when no call runs any more, or with the context's error (R12). Then
-// comes http.Server.Shutdown, and Close.
+// Drain begins the shutdown of both eras, as [streamhttp.Handler.Drain] does for
+// its own (R12): what is new is refused with 503, running calls are let finish,
+// subscriptions of 2026-07-28 end. It is over within HTTP.GracePeriod; its error
+// wraps [streamhttp.ErrStillRunning] if calls still run then. After it come
+// http.Server.Shutdown, and Close.
 func (h *Handler) Drain(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, h.grace)
+	defer cancel()
 	h.later.drain()
-	if err := h.http.Drain(ctx); err != nil {
-		return err
-	}
-	return h.later.wait(ctx)
+	return errors.Join(h.http.Drain(ctx), h.later.wait(ctx))
 }
 
 // Close ends every session, its views, and the contexts of its calls. The SDK's

@@ -159,8 +159,13 @@ func (l *later) wait(ctx context.Context) error {
 	select {
 	case <-l.idle:
 		return nil
+	default: // the context may have ended in what was waited for before
+	}
+	select {
+	case <-l.idle:
+		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("reattach: calls still run: %w", context.Cause(ctx))
+		return fmt.Errorf("%w, of %s: %w", streamhttp.ErrStillRunning, firstLater, context.Cause(ctx))
 	}
 }
 

@@ -250,6 +250,34 @@ func TestDraining(t *testing.T) {
 	}
 }
 
+// Given a tool that does not end, in either era, when the server drains, then
+// the drain is over in its grace period, and says that calls still run (R12).
+func TestADrainIsOverInTime(t *testing.T) {
+	ctx := testContext(t)
+	began, goOn := make(chan struct{}, 2), make(chan struct{})
+	s := newServer(nil, map[string]toolFunc{"echo": func(context.Context, *mcp.CallToolRequest, string) (string, error) {
+		began <- struct{}{}
+		<-goOn
+		return "done", nil
+	}})
+	h, server := serve(t, s, gosdk.Options{HTTP: streamhttp.Options{GracePeriod: 50 * time.Millisecond}})
+	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"x"}%s}}`
+	raw(t, server.URL).post(ctx, fmt.Sprintf(call, ""))
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		modern(t, server.URL).post(ctx, fmt.Sprintf(call, ","+laterMeta))
+	}()
+	await(t, ctx, began, "the one call")
+	await(t, ctx, began, "the other call")
+	err := h.Drain(ctx)
+	if !errors.Is(err, streamhttp.ErrStillRunning) || !strings.Contains(err.Error(), "2026-07-28") || ctx.Err() != nil {
+		t.Errorf("draining: %v, want that calls of both eras still run", err)
+	}
+	close(goOn)
+	await(t, ctx, answered, "the answer of the other call")
+}
+
 // Given a program that makes a server for each session, when they end, then the
 // handler holds none of them alive.
 func TestServersAreNotHeld(t *testing.T) {
