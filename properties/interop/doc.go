@@ -13,6 +13,7 @@
 //	results.go     what a run of everything said; page.go writes docs/interop.md
 //	measure        the command that runs everything
 //	suiteclient    the client that the conformance suite tests
+//	sdkserver      the Go SDK's own server, for comparison
 //	mcpgo          a server of mcp-go, a module of its own
 //
 // What each client does is measured by .ci/conformance, which runs the commands

@@ -29,6 +29,7 @@ func (r Results) suite(b *strings.Builder) {
 	for _, s := range r.Suite {
 		fmt.Fprintf(b, "| %s | %d | %d |\n", s.Side, s.Passed, s.Wanted)
 	}
+	fmt.Fprintf(b, "| for comparison, the Go SDK's own server handler with its event store and the same tools | %d | %d |\n", r.Baseline.Passed, r.Baseline.Wanted)
 	b.WriteString("\nAmong them, by name:")
 	for _, side := range []string{"server", "client"} {
 		for _, check := range resumption[side] {

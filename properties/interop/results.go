@@ -13,9 +13,10 @@ import (
 // Results are what a run of all trials said: the source of docs/interop.md.
 // They hold nothing that differs from run to run.
 type Results struct {
-	Suite   []Suite `json:"suite"`
-	Clients []Said  `json:"clients"` // of others and ours, against our server
-	Servers []Said  `json:"servers"` // of others, against our client
+	Suite    []Suite `json:"suite"`
+	Baseline Suite   `json:"baseline"` // the Go SDK's own server with the same tools
+	Clients  []Said  `json:"clients"`  // of others and ours, against our server
+	Servers  []Said  `json:"servers"`  // of others, against our client
 }
 
 // Said is what one trial said of one peer.

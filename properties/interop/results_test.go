@@ -49,7 +49,7 @@ func TestUnsoundResultsAreNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	spoil := func(do func(*Results)) Results {
-		r := Results{slices.Clone(good.Suite), slices.Clone(good.Clients), slices.Clone(good.Servers)}
+		r := Results{slices.Clone(good.Suite), good.Baseline, slices.Clone(good.Clients), slices.Clone(good.Servers)}
 		do(&r)
 		return r
 	}

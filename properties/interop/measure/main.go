@@ -21,6 +21,7 @@ func main() {
 	flag.StringVar(&m.scripts.Node, "node", "", "the `program` node, 22 or later")
 	flag.StringVar(&m.scripts.Dir, "scripts", "", "the `directory` with client.mjs, server.mjs and node_modules")
 	flag.StringVar(&m.mcpgo, "mcpgo", "", "the server of mcp-go, as a `program`")
+	flag.StringVar(&m.baseline, "baseline-checks", "", "the `directory` in which the suite wrote what it says of the SDK's server")
 	flag.StringVar(&m.server, "server-checks", "", "the `directory` in which the suite wrote what it says of our server")
 	flag.StringVar(&m.client, "client-checks", "", "the `directory` in which the suite wrote what it says of our client")
 	flag.StringVar(&m.root, "root", ".", "the `directory` of the repository")
@@ -38,10 +39,10 @@ func main() {
 }
 
 type measuring struct {
-	scripts               interop.Scripts
-	mcpgo, server, client string
-	root                  string
-	update                bool
+	scripts                         interop.Scripts
+	mcpgo, baseline, server, client string
+	root                            string
+	update                          bool
 }
 
 func (m *measuring) page() error {
@@ -49,7 +50,7 @@ func (m *measuring) page() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(m.root, "docs", "interop.md"), r.Page(), 0o644)
+	return os.WriteFile(m.pagePath(), r.Page(), 0o644)
 }
 
 func (m *measuring) run() error {
@@ -81,6 +82,9 @@ func (m *measuring) run() error {
 		}
 		r.Suite = append(r.Suite, s)
 	}
+	if r.Baseline, err = interop.ReadSuite("server", m.baseline, interop.Wanted("server")); err != nil {
+		return err
+	}
 	faults := r.Faults()
 	committed, err := interop.Measured()
 	if err != nil {
@@ -90,11 +94,14 @@ func (m *measuring) run() error {
 		if err := os.WriteFile(m.testdata("results.json"), r.Encode(), 0o644); err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(m.root, "docs", "interop.md"), r.Page(), 0o644); err != nil {
+		if err := os.WriteFile(m.pagePath(), r.Page(), 0o644); err != nil {
 			return err
 		}
 	} else if !m.update {
 		faults = append(faults, r.Changed(committed)...)
+		if page, err := os.ReadFile(m.pagePath()); err != nil || string(page) != string(r.Page()) {
+			faults = append(faults, "docs/interop.md is stale")
+		}
 	}
 	for _, f := range faults {
 		fmt.Fprintln(os.Stderr, "measure:", f)
@@ -113,3 +120,5 @@ func (m *measuring) run() error {
 func (m *measuring) testdata(name string) string {
 	return filepath.Join(m.root, "properties", "interop", "testdata", name)
 }
+
+func (m *measuring) pagePath() string { return filepath.Join(m.root, "docs", "interop.md") }
