@@ -81,7 +81,7 @@ var ledgerMutants = []Mutant{
 	edit("ledger-rewrite-not-synced", "R28", "what was written is written",
 		ledgerFileGo, "if _, err = out.Write(content); err == nil {\n\t\terr = out.Sync()\n\t}", "_, err = out.Write(content)"),
 	edit("ledger-directory-not-synced", "R28", "a rename lasts",
-		ledgerFileGo, "if err == nil {\n\t\terr = f.files.SyncDir(filepath.Dir(f.path))\n\t}\n", ""),
+		ledgerFileGo, "err = f.files.SyncDir(filepath.Dir(f.path))", "_ = filepath.Dir(f.path)"),
 	edit("ledger-rewritten-in-place", "R28", "the file is written at once",
 		ledgerFileGo, `temporary := f.path + ".tmp"`, `temporary := f.path`),
 	edit("ledger-appends-behind-a-torn-line", "R28", "the next line comes behind the last",
