@@ -89,7 +89,7 @@ func New(ctx context.Context, t Transport, s Store, o Options) (*Client, error) 
 	if err != nil {
 		return nil, errors.Join(err, release())
 	}
-	c := &Client{transport: t, store: s, o: o, core: core, release: release, asking: map[StreamID]bool{}, changed: make(chan struct{}),
+	c := &Client{transport: t, store: s, o: o, core: core, release: sync.OnceValue(release), asking: map[StreamID]bool{}, changed: make(chan struct{}),
 		conns: map[uint64]func(){}, inHand: map[StreamID]chan Action{}, flights: map[StreamID]*flight{},
 		since: map[StreamID]time.Time{}, refresh: map[StreamID]bool{}, resolving: map[StreamID][]chan error{}}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
