@@ -419,3 +419,25 @@ func workWithin(c *streamhttp.Client, limit time.Duration) (string, error) {
 	result, err := c.Call(ctx, "work", nil, nil)
 	return textOf(slices.Concat([]byte(`{"jsonrpc":"2.0","id":0,"result":`), result, []byte("}"))), err
 }
+
+// Finished: a resume at the head of a finished stream, at its last but one
+// event, and after it was forgotten.
+func TestCase39Finished(t *testing.T) {
+	clock := &jumpingClock{}
+	s := newStage(t, streamhttp.Options{Session: session.Options{Now: clock.now}})
+	p := s.open()
+	r, m := s.call(p)
+	ids := emit(t, m.Stream, "e", 1, 2)
+	answer(t, m.Stream, "done")
+	same(t, "uncut", r.rest(), []string{"e1", "e2", "done"})
+	head := elsewhere(t, ids[1], func(id *spec.EventID) { id.Seq++; id.Ordinal++ })
+
+	if complete := p.attach(head); complete.status != http.StatusNoContent {
+		t.Errorf("at the head: %d %s, want 204", complete.status, complete.all())
+	}
+	same(t, "at the last but one", p.attach(ids[1]).rest(), []string{"done"})
+	clock.jump(6 * time.Minute) // nothing of it is retained
+	s.await(spec.RetentionEnds)
+	p.attach(head).refused(spec.ReasonCursorEvicted)
+	p.attach(ids[1]).refused(spec.ReasonCursorEvicted)
+}
