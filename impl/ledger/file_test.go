@@ -66,6 +66,47 @@ func TestAFileThatIsMissingHasAnotherName(t *testing.T) {
 	r.refused(k, spec.ReasonKeyUnknown)
 }
 
+// Each process is a generation of its own: what the one before had started is
+// unknown to the next.
+func TestAFileBeginsAGeneration(t *testing.T) {
+	d := newDisk()
+	r := newRig(t, onDisk(d), Options{})
+	k := r.key(1, 0)
+	r.start(k)
+	r.Close()
+	r.restart()
+	r.is(k, spec.KeyUnknown)
+	r.refused(k, spec.ReasonKeyUnknown)
+}
+
+// Behind a line that was not acknowledged none follows: what is at the end of
+// the file is not known.
+func TestNothingIsAppendedBehindALineThatFailed(t *testing.T) {
+	d := newDisk()
+	f := onDisk(d)
+	image, err := f.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.step = func() error { return errDisk }
+	if err := f.Append(image.Generation, Batch{Horizon: 1}); !errors.Is(err, errDisk) {
+		t.Fatal(err)
+	}
+	d.step = func() error { return nil }
+	if err := f.Append(image.Generation, Batch{Horizon: 1}); err == nil {
+		t.Fatal("a line was appended")
+	}
+	if err := f.Rewrite(image); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Append(image.Generation, Batch{Horizon: 1}); err != nil {
+		t.Fatalf("after a rewrite: %v", err)
+	}
+	if err := f.Append(image.Generation+1, Batch{Horizon: 2}); !errors.Is(err, ErrSuperseded) {
+		t.Errorf("of another generation: %v", err)
+	}
+}
+
 // A file is rewritten when most of it is outdated.
 func TestAFileIsCompacted(t *testing.T) {
 	d := newDisk()
