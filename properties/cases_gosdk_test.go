@@ -357,3 +357,40 @@ func TestCase27LineSeparatorsThroughTheSDK(t *testing.T) {
 		})
 	}
 }
+
+// The server's own question: a tool asks the client something, and the
+// connection breaks before the client has heard of it. The question arrives by
+// the resumption, once, and the tool gets its answer.
+func TestOfficialClientIsAskedAcrossACut(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	server := serveTool(t, "asks", func(ctx context.Context, r *mcp.CallToolRequest, _ string) (string, error) {
+		if err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: "p", Message: "step"}); err != nil {
+			return "", err
+		}
+		said, err := r.Session.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 1})
+		if err != nil {
+			return "", err
+		}
+		return "the model said " + said.Model, nil
+	})
+	var asked atomic.Int64
+	wire := &sdkCutter{reach: func(body []byte) int { // the question has come, and is lost
+		step, rest, _ := bytes.Cut(body, []byte(`"step"`))
+		if end := bytes.Index(rest, []byte("\n\n")); end >= 0 && bytes.Contains(rest, []byte("sampling/createMessage")) {
+			return len(step) + len(`"step"`) + end + 2
+		}
+		return -1
+	}}
+	cs := sdkClient(t, ctx, server.URL, wire, &mcp.ClientOptions{
+		CreateMessageHandler: func(context.Context, *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+			return &mcp.CreateMessageResult{Model: strconv.FormatInt(asked.Add(1), 10), Role: "assistant", Content: &mcp.TextContent{Text: "t"}}, nil
+		},
+	})
+	if got, err := callText(ctx, cs, "asks", ""); err != nil || got != "the model said 1" {
+		t.Errorf("the call came to %q, %v", got, err)
+	}
+	if n := asked.Load(); n != 1 || wire.cuts != 1 {
+		t.Errorf("the client was asked %d times, with %d cuts; want one each", n, wire.cuts)
+	}
+}

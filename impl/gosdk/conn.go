@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -23,7 +24,9 @@ import (
 // client ends by its answer or its cancellation; what the SDK asks the client
 // ends typed as soon as the session is over (R16).
 type conn struct {
+	handler  *Handler
 	session  *streamhttp.Session
+	sdk      atomic.Pointer[mcp.ServerSession] // nil while it is being connected
 	incoming chan jsonrpc.Message
 	closed   chan struct{} // the SDK is done with the connection
 	inbox    inbox
@@ -40,9 +43,9 @@ type conn struct {
 	told bool         // Read knows that the session is over
 }
 
-func newConn(s *streamhttp.Session) *conn {
+func newConn(h *Handler, s *streamhttp.Session) *conn {
 	return &conn{
-		session: s, incoming: make(chan jsonrpc.Message), closed: make(chan struct{}), idle: make(chan struct{}),
+		handler: h, session: s, incoming: make(chan jsonrpc.Message), closed: make(chan struct{}), idle: make(chan struct{}),
 		calls: make(map[jsonrpc.ID]*call), asked: make(map[jsonrpc.ID]struct{}),
 	}
 }
@@ -113,6 +116,7 @@ func (c *conn) Close() error {
 	c.mu.Unlock()
 	if !done {
 		_ = c.session.End() // it may have been the one that ended first
+		c.handler.leave(c)
 	}
 	return nil
 }
@@ -194,12 +198,15 @@ func (c *conn) Write(ctx context.Context, m jsonrpc.Message) error {
 		}
 		return rejected(errSessionOver)
 	case *jsonrpc.Request:
-		k, stream := c.callOf(ctx), c.session.Standalone()
+		k := c.callOf(ctx)
+		if k != nil && k.isAnswered() {
+			return rejected(errAnswered)
+		}
+		var stream *streamhttp.Stream
 		if k != nil {
-			if k.isAnswered() {
-				return rejected(errAnswered)
-			}
 			stream = k.stream
+		} else {
+			stream = c.session.Standalone()
 		}
 		if m.IsCall() {
 			return rejected(c.ask(stream, m))

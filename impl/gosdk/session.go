@@ -28,7 +28,7 @@ func (h *Handler) open(ctx context.Context, m *streamhttp.Message, request *http
 		return
 	}
 	h.install(server)
-	c := newConn(m.Session)
+	c := newConn(h, m.Session)
 	// A bare context: what the SDK is given here stands behind every handler of
 	// the session, and the values of this request are not those of the next.
 	mcpSession, err := server.Connect(context.Background(), transport{c}, nil)
@@ -38,13 +38,27 @@ func (h *Handler) open(ctx context.Context, m *streamhttp.Message, request *http
 		return
 	}
 	m.Session.SetValue(c)
-	h.conns.Store(mcpSession, c)
-	go func() {
-		<-c.closed
-		h.conns.Delete(mcpSession)
-	}()
+	h.enter(c, mcpSession)
 	m.Params = servedVersion(m.Params)
 	h.call(ctx, c, m, extra)
+}
+
+// enter makes a connection known by the SDK's session, until it is closed.
+func (h *Handler) enter(c *conn, s *mcp.ServerSession) {
+	c.sdk.Store(s)
+	h.conns.Store(s, c)
+	select {
+	case <-c.closed: // it may have been too early to leave
+		h.conns.Delete(s)
+	default:
+	}
+}
+
+// leave is called when the connection is closed.
+func (h *Handler) leave(c *conn) {
+	if s := c.sdk.Load(); s != nil {
+		h.conns.Delete(s)
+	}
 }
 
 // servedVersion asks for the newest revision with sessions where the client
