@@ -38,6 +38,8 @@ type Refusal struct {
 	Message    string          // for people
 	ID         json.RawMessage // of the request refused; nil = null
 	Supported  []string        // the revisions served, where that is what was wrong
+
+	sealed string // the key that it says is sealed (R28); read by clients
 }
 
 // Error tells the status and the reason.
@@ -92,6 +94,7 @@ type (
 		Floor     string   `json:"floor,omitempty"`
 		Head      string   `json:"head,omitempty"`
 		Supported []string `json:"supported,omitempty"`
+		Key       string   `json:"key,omitempty"` // of a ledger's refusal
 	}
 )
 
@@ -150,6 +153,8 @@ func parseRefusal(status int, h http.Header, body io.Reader) *Refusal {
 		// server of ours, or not for this answer.
 		if reason := spec.Reason(d.Reason); reason.Status() == status {
 			r.Reason = reason
+		} else if reason.KnownNotExecuted() && r.Code == spec.CodeLedger {
+			r.Reason, r.sealed = reason, d.Key
 		}
 	}
 	return r

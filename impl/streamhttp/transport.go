@@ -177,7 +177,7 @@ func (t *Transport) Post(ctx context.Context, r client.PostRequest) (client.Resp
 	if r.Request != 0 {
 		id = requestID(r.Request)
 	}
-	return t.ask(ctx, http.MethodPost, r.Session, r.Payload, client.GetRequest{}, id)
+	return t.ask(ctx, http.MethodPost, r.Session, r.Payload, client.GetRequest{}, r.Key, id)
 }
 
 // Get asks for a view: the standalone stream, or the stream of the cursor.
@@ -186,7 +186,7 @@ func (t *Transport) Get(ctx context.Context, r client.GetRequest) (client.Respon
 	if r.Request != 0 {
 		id = requestID(r.Request)
 	}
-	return t.ask(ctx, http.MethodGet, r.Session, nil, r, id)
+	return t.ask(ctx, http.MethodGet, r.Session, nil, r, "", id)
 }
 
 // Delete ends the session. That it is gone already, or that the server does
@@ -208,8 +208,8 @@ func (t *Transport) Delete(ctx context.Context, s client.Session) error {
 }
 
 // ask sends a request and sorts the answer. id is that of the call whose
-// response is the answer; nil if there is none.
-func (t *Transport) ask(ctx context.Context, method string, s client.Session, payload []byte, get client.GetRequest, id json.RawMessage) (client.Response, error) {
+// response is the answer, nil if there is none; key is the call's.
+func (t *Transport) ask(ctx context.Context, method string, s client.Session, payload []byte, get client.GetRequest, key string, id json.RawMessage) (client.Response, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	response, err := t.send(ctx, method, s, payload, get)
 	if err != nil {
@@ -225,12 +225,12 @@ func (t *Transport) ask(ctx context.Context, method string, s client.Session, pa
 	}
 	defer cancel(nil)
 	defer response.Body.Close()
-	err = t.sort(&answer, response, method == http.MethodPost, id, func() { cancel(nil) })
+	err = t.sort(&answer, response, method == http.MethodPost, key, id, func() { cancel(nil) })
 	return answer, err
 }
 
 // sort reads an answer that is not an event stream.
-func (t *Transport) sort(answer *client.Response, response *http.Response, post bool, id json.RawMessage, cancel func()) error {
+func (t *Transport) sort(answer *client.Response, response *http.Response, post bool, key string, id json.RawMessage, cancel func()) error {
 	switch code := response.StatusCode; {
 	case code == http.StatusNoContent && (!post || id != nil):
 		answer.Kind = client.ResponseComplete
@@ -258,6 +258,7 @@ func (t *Transport) sort(answer *client.Response, response *http.Response, post 
 	default:
 		refused := refusalOfServer(response, cancel)
 		answer.Kind, answer.Reason, answer.RetryAfter = client.ResponseRefused, refused.Reason, refused.RetryAfter
+		answer.Sealed = key != "" && refused.sealed == key
 	}
 	return nil
 }
