@@ -342,6 +342,39 @@ func (c *graphClient) arrive(kind string, e, n, k int) (reply any, err error) {
 	return nil, fmt.Errorf("nobody said how %s is read", kind)
 }
 
+// behind lets the connection speak that the client had before its present one.
+// Nothing of it may be heard, however right it is (R21).
+func (c *graphClient) behind(kind string, e, n int) error {
+	id, conn, says := c.core.Standalone(), c.conn-1, idAt(e, n).String()
+	var err error
+	switch opening := c.core.State() == spec.Opening; kind {
+	case "opened":
+		_, err = c.core.Opened(c.core.Snapshot().Opening-1, client.Opened{SessionID: sessionOf(e), Standalone: says})
+	case "accepted", "replay":
+		_, err = c.core.Accepts(id, conn, client.Accepted{SessionID: sessionOf(e), Position: says})
+	case "complete":
+		_, err = c.core.Completes(id, conn, sessionOf(e))
+	case "refused":
+		_, err = c.core.Refuses(id, conn, client.Refusal{Status: 404, Reason: spec.ReasonSessionUnknown})
+	case "event":
+		_, err = c.core.EventArrives(id, conn, client.Event{ID: says, HasID: true, Payload: []byte("too late")})
+	case "end", "torn":
+		switch {
+		case opening:
+			_, err = c.core.OpeningFails(c.core.Snapshot().Opening-1, spec.ReasonRefused)
+		case kind == "end":
+			_, err = c.core.StreamEnds(id, conn)
+		default:
+			_, err = c.core.ConnectionBreaks(id, conn)
+		}
+	}
+	var other *client.ConnectionError
+	if !errors.As(err, &other) {
+		return fmt.Errorf("%s of an old connection is heard: %v", kind, err)
+	}
+	return graph.ErrRefused
+}
+
 // doubts checks that something ends certainty which is as wrong as what another
 // session says, on a clone.
 func (c *graphClient) doubts(what any, arrives func(*client.Core, uint64) ([]client.Action, error)) error {
@@ -374,8 +407,41 @@ func (c *graphClient) readAccepted(e, n int) (any, error) {
 			}
 		}
 	}
+	unproven := c.clone()
 	actions, err := c.core.Accepts(c.core.Standalone(), c.conn, client.Accepted{SessionID: sessionOf(e), Position: idAt(e, n).String()})
-	return c.outcomeOf("proven", c.take(actions, err))
+	said, err := c.outcomeOf("proven", c.take(actions, err))
+	if said == "proven" {
+		err = unproven.provesItself(c)
+	}
+	return said, err
+}
+
+// provesItself checks, where the client was right to go on from a position that
+// was announced, what it makes of an answer without one: it is proved by an event
+// that is only the position, and then as good; till then nothing but the very
+// next event is taken (R21).
+func (c *graphClient) provesItself(announced *graphClient) error {
+	id, sent := c.core.Standalone(), c.stream(0).Cursor
+	actions, err := c.core.Accepts(id, c.conn, client.Accepted{SessionID: c.record.SessionID})
+	if err := c.take(actions, err); err != nil || c.stream(0).State != spec.Unproven {
+		return fmt.Errorf("an answer without a position makes it %v: %w", c.stream(0).State, err)
+	}
+	for _, wrong := range []string{sent, "", "1", idAt(c.epoch(), int(c.stream(0).High.Ordinal)+9).String()} {
+		ev := client.Event{ID: wrong, HasID: wrong != "", Payload: []byte("not next")}
+		if err := c.doubts(wrong, func(c *client.Core, conn uint64) ([]client.Action, error) {
+			return c.EventArrives(c.Standalone(), conn, ev)
+		}); err != nil {
+			return err
+		}
+	}
+	actions, err = c.core.EventArrives(id, c.conn, client.Event{ID: sent, HasID: true})
+	if err := c.take(actions, err); err != nil {
+		return err
+	}
+	if got, want := c.key(), announced.key(); got != want {
+		return fmt.Errorf("a position that comes as an event makes it\n%s\nand one that was announced\n%s", got, want)
+	}
+	return nil
 }
 
 // readComplete: 204 to a resumption, which names no position. With it a call
