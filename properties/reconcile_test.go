@@ -121,6 +121,7 @@ func (s *snip) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	response, err := http.DefaultTransport.RoundTrip(r)
 	if err == nil && how == "after" {
+		io.Copy(io.Discard, response.Body) // its head says nothing of the tool, which may not have begun
 		response.Body.Close()
 		return nil, io.ErrUnexpectedEOF
 	}
