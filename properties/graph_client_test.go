@@ -683,6 +683,14 @@ func (c *graphClient) call(k int) error {
 		return err
 	}
 	position := spec.PositionZero(c.record.Tag, uint64(k))
+	midway := spec.EventID{Tag: c.record.Tag, Seq: 1, Stream: uint64(k), Ordinal: 1}
+	for _, wrong := range [][2]string{{"", position.String()}, {c.record.SessionID, midway.String()}, {c.record.SessionID, idAt(c.epoch(), 0).String()},
+		{c.record.SessionID, spec.PositionZero(foreignTag, uint64(k)).String()}, {"another", position.String()}} {
+		a, opened := client.Accepted{SessionID: wrong[0], Position: wrong[1]}, c.stream(id.Request).Conn
+		if err := c.doubts(a, func(core *client.Core, _ uint64) ([]client.Action, error) { return core.Accepts(id, opened, a) }); err != nil {
+			return err
+		}
+	}
 	actions, err = c.core.Accepts(id, c.stream(id.Request).Conn, client.Accepted{SessionID: c.record.SessionID, Position: position.String()})
 	if err := c.take(actions, err); err != nil {
 		return err
