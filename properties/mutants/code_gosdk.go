@@ -7,6 +7,7 @@ const (
 	gosdkCallGo    = "impl/gosdk/call.go"
 	gosdkConnGo    = "impl/gosdk/conn.go"
 	gosdkGuardGo   = "impl/gosdk/guard.go"
+	gosdkInboxGo   = "impl/gosdk/inbox.go"
 	gosdkHandlerGo = "impl/gosdk/handler.go"
 	gosdkLaterGo   = "impl/gosdk/later.go"
 	gosdkPaceGo    = "impl/gosdk/pace.go"
@@ -18,7 +19,7 @@ var gosdkMutants = []Mutant{
 	edit("gosdk-call-of-another-session", "R4", "a call is a call, whatever session is written to",
 		gosdkConnGo, `ok && k.conn == c {`, `ok {`),
 	edit("gosdk-behind-the-answer", "R11", "what is sent behind an answer may be dropped without a word",
-		gosdkConnGo, `if k.isAnswered() {`, `if k.isAnswered() && k.conn != c {`),
+		gosdkConnGo, `if k != nil && k.isAnswered() {`, `if k != nil && k.conn != c {`),
 	edit("gosdk-own-calls-hang", "R16", "the client may still answer when its session is over",
 		gosdkConnGo, `lost = append(lost, id)`, `_ = id`),
 	edit("gosdk-own-calls-untyped", "R16", "a tool that was cancelled knows enough",
@@ -43,6 +44,10 @@ var gosdkMutants = []Mutant{
 		gosdkPaceGo, `if k.pace == nil || !e.Attached {`, `if k.pace != nil || !e.Attached {`),
 	edit("gosdk-window-not-shared", "R3 R9", "each call has half a window of its own",
 		gosdkPaceGo, `uint64(max(n, 1))`, `uint64(1)`),
+	edit("gosdk-inbox-unbounded", "R3", "notifications are small",
+		gosdkInboxGo, `if b.waiting < inboxSize {`, `if b.waiting < 1000*inboxSize {`),
+	edit("gosdk-drain-without-end", "R12", "a drain of the later era ends when it ends",
+		gosdkHandlerGo, `h.later.wait(ctx))`, `h.later.wait(context.WithoutCancel(ctx)))`),
 	edit("gosdk-user-not-asked", "R13", "a session belongs to whoever knows its id, tokens or not",
 		gosdkHandlerGo, `return info.UserID, nil`, `return "", nil`),
 	edit("gosdk-later-from-anywhere", "R13", "the later era has its own protection",
