@@ -169,7 +169,7 @@ func pay(c *streamhttp.Client) (string, error) {
 // header of its answer, then the ledger is asked for it at once: the caller gets
 // the answer of a call that ran, and is told that one did not which never
 // arrived (R23, last sentence).
-func TestReconcileInTheSameSession(t *testing.T) {
+func TestWiredReconcileInTheSameSession(t *testing.T) {
 	for how, want := range map[string]struct {
 		answer string
 		runs   int
@@ -223,7 +223,7 @@ func TestReconcileInTheSameSession(t *testing.T) {
 // Given a call that was running when its session was lost, when the next epoch
 // is open, then it is in quarantine; Reconcile waits for the call, hands its
 // answer over, and ends the quarantine. The tool ran once.
-func TestReconcileAcrossEpochs(t *testing.T) {
+func TestWiredReconcileAcrossEpochs(t *testing.T) {
 	gate := make(chan struct{})
 	s, wire := newTill(t, outcomes.NewMemoryStore(), gate), &snip{}
 	c, log := dial(t, s.URL, quick(streamhttp.DialOptions{Transport: streamhttp.TransportOptions{HTTP: wire}}))
@@ -270,7 +270,7 @@ func TestReconcileAcrossEpochs(t *testing.T) {
 // then what never arrived runs, what ran is answered, and what is another call
 // is not sent. Each time the tool has run once in the end, and the quarantine is
 // over.
-func TestReconcileByKeyedResend(t *testing.T) {
+func TestWiredReconcileByKeyedResend(t *testing.T) {
 	for _, how := range []string{"before", "after"} {
 		t.Run(how, func(t *testing.T) {
 			s, wire := newTill(t, outcomes.NewMemoryStore(), nil), &snip{}
@@ -304,7 +304,7 @@ func TestReconcileByKeyedResend(t *testing.T) {
 
 // Given a server that names another ledger than the one of the key, or none,
 // then nothing is asked and nothing sent: the caller decides (R28).
-func TestReconcileWithAnotherLedger(t *testing.T) {
+func TestWiredReconcileWithAnotherLedger(t *testing.T) {
 	s, wire := newTill(t, outcomes.NewMemoryStore(), nil), &snip{}
 	way := newProxy(t, strings.TrimPrefix(s.URL, "http://"))
 	o := quick(streamhttp.DialOptions{Transport: streamhttp.TransportOptions{HTTP: wire}})
@@ -342,7 +342,7 @@ func TestReconcileWithAnotherLedger(t *testing.T) {
 
 // R10: every GET of a client carries the lease and a number that grows; a key is
 // in the body and in no header.
-func TestRequestsAreNumbered(t *testing.T) {
+func TestWiredRequestsAreNumbered(t *testing.T) {
 	s, wire := newTill(t, outcomes.NewMemoryStore(), nil), &snip{}
 	store := client.NewMemoryStore(client.Record{})
 	for life := uint64(1); life <= 2; life++ {

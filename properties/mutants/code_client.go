@@ -75,7 +75,7 @@ var epochMutants = []Mutant{
 	edit("epoch-doubts-itself", "R23", "an unknown outcome of the living epoch is one too many",
 		"impl/client/record.go", `r.Unknowns[0].Stream.Epoch < epoch`, `r.Unknowns[0].Stream.Epoch <= epoch`),
 	edit("epoch-calls-pass-quarantine", "R23", "calls need not wait for decisions",
-		epochGo, `spec.CallerCalls, spec.Facts(0).With(spec.PassesQuarantine, passes)`, `spec.CallerCalls, spec.Facts(0).With(spec.PassesQuarantine, true)`),
+		epochGo, `With(spec.PassesQuarantine, passes || asks)`, `With(spec.PassesQuarantine, true)`),
 	edit("epoch-late-opening-heard", "R6 R22", "any answer to an opening opens",
 		epochGo, "func (c *Core) Opened(conn uint64, o Opened) ([]Action, error) {\n\tif conn != c.opening.conn {", "func (c *Core) Opened(conn uint64, o Opened) ([]Action, error) {\n\tif conn > c.opening.conn {"),
 	edit("epoch-abandoned-goes-on", "R22", "a restart gives an abandoned session another chance",

@@ -64,7 +64,7 @@ var transportMutants = []Mutant{
 	edit("transport-follows-redirects", "R25", "the server knows where it lives",
 		transportGo, `return http.ErrUseLastResponse`, `return nil`),
 	edit("transport-never-sends-the-cursor", "R25", "the server knows where it was",
-		transportGo, `if cursor != "" {`, `if cursor != "" && s.ID == "" {`),
+		transportGo, `if get.Cursor != "" {`, `if get.Cursor != "" && s.ID == "" {`),
 	edit("transport-broken-is-not-sent", "R23", "a connection that failed carried nothing",
 		transportGo, `errors.As(err, &dial) && dial.Op == "dial"`, `errors.As(err, &dial) || err != nil`),
 	edit("transport-any-response-answers", "R29", "a response is the answer to what was asked",

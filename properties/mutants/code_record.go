@@ -18,7 +18,7 @@ var recordMutants = []Mutant{
 	edit("record-fence-keeps-the-state", "R22", "the fence need not be durable",
 		changeGo, "r.State = RecordFenced", "r.State = RecordOpen"),
 	edit("record-fence-forgets-calls", "R23", "what the fence cuts off is over",
-		changeGo, "r.Unknowns = addUnknown(r.Unknowns, r.Epoch, call, ch.Reason)\n\t}\n\tr.Streams", "_ = call\n\t}\n\tr.Streams"),
+		changeGo, "r = r.doubting(call, ch.Reason)\n\t}\n\tr.Streams", "_ = call\n\t}\n\tr.Streams"),
 	edit("record-next-epoch-forgets-unknowns", "R23", "what was unknown yesterday is of no interest today",
 		changeGo, ", Unknowns: r.Unknowns,", ","),
 	edit("record-epoch-in-an-epoch", "R22", "a new session may replace an open one",
