@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -270,11 +271,15 @@ func TestADrainIsOverInTime(t *testing.T) {
 	}()
 	await(t, ctx, began, "the one call")
 	await(t, ctx, began, "the other call")
-	err := h.Drain(ctx)
+	release := sync.OnceFunc(func() { close(goOn) })
+	t.Cleanup(release)
+	drained := make(chan error, 1)
+	go func() { drained <- h.Drain(ctx) }()
+	err := await(t, ctx, drained, "the end of the drain")
 	if !errors.Is(err, streamhttp.ErrStillRunning) || !strings.Contains(err.Error(), "2026-07-28") || ctx.Err() != nil {
 		t.Errorf("draining: %v, want that calls of both eras still run", err)
 	}
-	close(goOn)
+	release()
 	await(t, ctx, answered, "the answer of the other call")
 }
 
