@@ -55,6 +55,7 @@ func TestWiredLedger(t *testing.T) {
 type chaos struct {
 	*township
 	seed uint64
+	each func() // what each of the clients does; nil: calls of its own
 
 	guard                             sync.Mutex // of what follows
 	random                            *rand.Rand
@@ -111,6 +112,7 @@ func (c *chaos) disturb(w http.ResponseWriter, r *http.Request, serve http.Handl
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	switch {
+	case r.Method != http.MethodPost:
 	case c.odds(12): // it arrives late, and nobody hears of it
 		c.count(&c.delayed)
 		c.copied(r, body, c.upTo(40*time.Millisecond))
@@ -149,6 +151,10 @@ func (c *chaos) drive(calls int) {
 	over := make(chan struct{})
 	for n := range 4 {
 		clients.Go(func() {
+			if c.each != nil {
+				c.each()
+				return
+			}
 			client := c.caller()
 			for range (calls + n) / 4 {
 				c.one(client)
