@@ -185,12 +185,20 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // its own (R12): what is new is refused with 503, running calls are let finish,
 // subscriptions of 2026-07-28 end. It is over within HTTP.GracePeriod; its error
 // wraps [streamhttp.ErrStillRunning] if calls still run then. After it come
-// http.Server.Shutdown, and Close.
+// http.Server.Shutdown, and Close; or Shutdown in the place of both.
 func (h *Handler) Drain(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, h.grace)
 	defer cancel()
 	h.later.drain()
 	return errors.Join(h.http.Drain(ctx), h.later.wait(ctx))
+}
+
+// Shutdown is Drain and then Close: whatever is left of the sessions ends. The
+// error is Drain's. It leaves the listener to http.Server.
+func (h *Handler) Shutdown(ctx context.Context) error {
+	err := h.Drain(ctx)
+	h.Close()
+	return err
 }
 
 // Close ends every session, its views, and the contexts of its calls. The SDK's

@@ -274,10 +274,13 @@ func TestADrainIsOverInTime(t *testing.T) {
 	release := sync.OnceFunc(func() { close(goOn) })
 	t.Cleanup(release)
 	drained := make(chan error, 1)
-	go func() { drained <- h.Drain(ctx) }()
+	go func() { drained <- h.Shutdown(ctx) }()
 	err := await(t, ctx, drained, "the end of the drain")
 	if !errors.Is(err, streamhttp.ErrStillRunning) || !strings.Contains(err.Error(), "2026-07-28") || ctx.Err() != nil {
 		t.Errorf("draining: %v, want that calls of both eras still run", err)
+	}
+	if n := h.Stats().Sessions; n != 0 {
+		t.Errorf("%d sessions outlived the shutdown", n)
 	}
 	release()
 	await(t, ctx, answered, "the answer of the other call")
