@@ -367,8 +367,9 @@ func chaos(t *testing.T, seed uint64) {
 		},
 	}
 	c, err := client.New(t.Context(), tr, store, options)
-	if err != nil {
-		t.Fatal(err)
+	for err != nil { // it could not take the lease
+		time.Sleep(time.Second)
+		c, err = client.New(t.Context(), tr, store, options)
 	}
 	ctx := context.Background()
 	var callers sync.WaitGroup

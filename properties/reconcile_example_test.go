@@ -22,21 +22,25 @@ func Example_reconciliation() {
 	running, goOn := make(chan struct{}), make(chan struct{})
 	server := payments(running, goOn)
 	defer server.Close()
-	wire := &gateway{}
+	wire := &gateway{base: &http.Transport{}}
 	c, err := streamhttp.Dial(ctx, server.URL, streamhttp.DialOptions{Transport: streamhttp.TransportOptions{HTTP: wire}})
 	if err != nil {
 		panic(err)
 	}
 	defer c.Close()
 
-	go func() {
+	var losing sync.WaitGroup
+	losing.Go(func() {
 		<-running
 		wire.lose(c.Driver().Session().ID) // the gateway says 404 from now on
 		server.CloseClientConnections()
-	}()
+	})
 	_, err = c.Call(ctx, "pay", map[string]int{"amount": 12}, nil)
 	var unknown *client.UnknownError
 	fmt.Println("unknown:", errors.As(err, &unknown))
+
+	losing.Wait()
+	wire.base.CloseIdleConnections()
 
 	// The next session is the caller's decision, and it is in quarantine.
 	if err := c.Open(ctx); err != nil {
@@ -93,6 +97,7 @@ func payments(running chan<- struct{}, goOn <-chan struct{}) *httptest.Server {
 
 // A gateway forgets a session behind which a server lives.
 type gateway struct {
+	base *http.Transport
 	mu   sync.Mutex
 	lost string
 }
@@ -116,5 +121,5 @@ func (g *gateway) RoundTrip(r *http.Request) (*http.Response, error) {
 		w.WriteHeader(http.StatusNotFound)
 		return w.Result(), nil
 	}
-	return http.DefaultTransport.RoundTrip(r)
+	return g.base.RoundTrip(r)
 }
