@@ -76,7 +76,7 @@ func (c *coverage) misses() (faults []string) {
 		for _, row := range table.Rows {
 			why := unwiredRows[row.ID]
 			switch met := c.rows[row.ID] > 0; {
-			case !met && why == "" && ownMoves[row.Forbid] == "":
+			case !met && why == "" && ownMoves[row.Forbid] == "" && races[row.ID] == "":
 				faults = append(faults, fmt.Sprintf("row %s (%s: %s at %v) was met by no wired run", row.ID, table.Machine, row.Source(), row.Trigger))
 			case met && why != "":
 				faults = append(faults, fmt.Sprintf("row %s was met, although %s: take it from the list", row.ID, why))
@@ -142,9 +142,15 @@ var ownMoves = map[spec.Reason]string{
 	spec.ReasonStreamLost:       "a word about a stream that is over",
 }
 
+// races are rows that only a race comes to, now and then.
+var races = map[string]string{
+	"EP53": "another process takes over while the fence is being written, or after it",
+}
+
 // unwiredRows are those that no wired run can meet, and why.
 var unwiredRows = map[string]string{
 	"SS07": "the options leave room for a stream of every call that is allowed (outOfReach)",
+	"EP54": "an attempt is superseded on a stream, and there is none before an epoch is open",
 	"ST22": "Decide refuses the cursor first", // that of a stream which was never opened
 	"ST23": "Decide refuses the cursor first", // that of a stream without a record
 	"ST28": "Decide refuses the cursor first",

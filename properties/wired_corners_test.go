@@ -96,6 +96,13 @@ func TestCornerEndsOfAFinishedView(t *testing.T) {
 			t.Errorf("at the head: %d", r.status)
 		}
 	})
+	t.Run("the client resumes before the end", func(t *testing.T) {
+		s := newStage(t, large)
+		p := s.open()
+		r, _, last := stuck(t, s, p)
+		same(t, "the newer view", p.attach(elsewhere(t, last, func(id *spec.EventID) { id.Seq--; id.Ordinal-- })).rest(), []string{"done"})
+		r.drop()
+	})
 	t.Run("the session ends", func(t *testing.T) {
 		s := newStage(t, large)
 		p := s.open()
@@ -118,4 +125,27 @@ func TestCornerRecordsMakeRoom(t *testing.T) {
 	}
 	p.attach(ids[0]).refused(spec.ReasonCursorEvicted)
 	same(t, "the newest", p.attach(ids[4]).rest(), []string{"done"})
+}
+
+// A reader that takes nothing is cut at the stall budget, whether its stream is
+// finished or not (R9).
+func TestCornerStuckReaders(t *testing.T) {
+	o := streamhttp.Options{StallBudget: 300 * time.Millisecond, Session: session.Options{WindowBytes: 64 << 20}}
+	s := newStage(t, o)
+	finished := s.open()
+	_, _, last := stuck(t, s, finished)
+	s.await(spec.ViewStalls)
+	if r := finished.attach(last); r.status != 204 {
+		t.Errorf("at the head: %d", r.status)
+	}
+	s = newStage(t, o)
+	running := s.open()
+	_, m := s.call(running)
+	for range 64 {
+		if _, err := m.Stream.Emit("notifications/said", map[string]string{"text": strings.Repeat("x", 250_000)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.await(spec.ViewStalls)
+	answer(t, m.Stream, "done")
 }

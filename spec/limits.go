@@ -21,13 +21,17 @@ const (
 
 // Defaults of the budgets of R9, R9b, R12 and R15.
 const (
-	DefaultDetachBudget  = 5 * time.Minute  // a stream without a view stays resumable
-	DefaultSessionBudget = 30 * time.Minute // a session without request, view or call lives on
-	DefaultKeepAlive     = 15 * time.Second // a quiet view carries a comment
-	DefaultWriteBudget   = 30 * time.Second // one write to a view may take
-	DefaultGracePeriod   = 30 * time.Second // a drain is over
-	DefaultRetryHint     = time.Second      // `retry` on a view that is ended on purpose
-	DefaultRetryAfter    = 5 * time.Second  // Retry-After of a refusal that may pass
+	DefaultDetachBudget   = 5 * time.Minute  // a stream without a view stays resumable
+	DefaultSessionBudget  = 30 * time.Minute // a session without request, view or call lives on
+	DefaultKeepAlive      = 15 * time.Second // a quiet view carries a comment
+	DefaultReadBudget     = 30 * time.Second // in which the body of a POST arrives
+	DefaultStallBudget    = 30 * time.Second // data may be pending on a view at less than the lowest rate
+	DefaultMinRate        = 1 << 10          // bytes a second: the lowest rate of a reader
+	DefaultViewLife       = 10 * time.Minute // a view of a client that resumes is ended, cleanly
+	DefaultViewLifeOthers = 2 * time.Hour    // and one of a client that might not
+	DefaultGracePeriod    = 30 * time.Second // a drain is over
+	DefaultRetryHint      = time.Second      // `retry` on a view that is ended on purpose
+	DefaultRetryAfter     = 5 * time.Second  // Retry-After of a refusal that may pass
 )
 
 // Defaults of the client's persistence (R26).

@@ -21,7 +21,7 @@ import (
 // are.
 func TestACancellationBehindTheEndOfASession(t *testing.T) {
 	heard := make(chan [3]error, 2)
-	goOn := make(chan struct{}, 1)
+	began, goOn := make(chan struct{}, 2), make(chan struct{}, 1)
 	var h *Handler
 	s := mcp.NewServer(&mcp.Implementation{Name: "test"}, nil)
 	mcp.AddTool(s, &mcp.Tool{Name: "ask"}, func(ctx context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
@@ -30,6 +30,7 @@ func TestACancellationBehindTheEndOfASession(t *testing.T) {
 			_, err := h.sending(next)(ctx, method, &mcp.ServerRequest[*mcp.CreateMessageParams]{Session: r.Session})
 			return err
 		}
+		began <- struct{}{}
 		select {
 		case <-goOn:
 		case <-ctx.Done():
@@ -62,6 +63,7 @@ func TestACancellationBehindTheEndOfASession(t *testing.T) {
 		_, _ = io.Copy(io.Discard, opened.Body)
 		session := opened.Header.Get("Mcp-Session-Id")
 		send("POST", session, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask","arguments":{}}}`)
+		<-began // a session that ends before has no tool to tell
 		if ends {
 			send("DELETE", session, "")
 		} else {

@@ -304,7 +304,7 @@ func TestConcurrentClients(t *testing.T) {
 // A handler refuses options that make no sense.
 func TestOptionsAreChecked(t *testing.T) {
 	for name, o := range map[string]Options{
-		"negative budget":  {WriteBudget: -time.Second},
+		"negative budget":  {StallBudget: -time.Second},
 		"negative size":    {MessageBytes: -1},
 		"unknown answers":  {Session: session.Options{Unknown: func(session.LostCall) []byte { return nil }}},
 		"negative session": {Session: session.Options{Sessions: -1}},

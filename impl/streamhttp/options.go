@@ -40,12 +40,22 @@ type Options struct {
 	MissEndsSession bool
 
 	MessageBytes int64         // largest body of a POST; 0 = spec.DefaultMessageBytes
-	ReadBudget   time.Duration // time in which a body must arrive; 0 = spec.DefaultWriteBudget
-	WriteBudget  time.Duration // time in which a piece of 64 KiB must be accepted (R9); 0 = spec.DefaultWriteBudget
-	KeepAlive    time.Duration // silence after which a view carries a comment (R15); 0 = spec.DefaultKeepAlive
-	RetryHint    time.Duration // `retry` of a view that is ended on purpose; 0 = spec.DefaultRetryHint
-	GracePeriod  time.Duration // within which Drain is over (R12); 0 = spec.DefaultGracePeriod
-	RetryAfter   time.Duration // Retry-After of a refusal that may pass; 0 = spec.DefaultRetryAfter
+	ReadBudget   time.Duration // time in which a body must arrive; 0 = spec.DefaultReadBudget
+
+	// A view on which data was pending for StallBudget without a break, and of
+	// which less than MinRate bytes a second were accepted in it, is cut (R9).
+	StallBudget time.Duration // 0 = spec.DefaultStallBudget
+	MinRate     int           // 0 = spec.DefaultMinRate
+
+	// Views are ended cleanly, with `retry`, after a bounded time, so that a
+	// proxy which holds a dead client's connection keeps nothing alive (R9b).
+	ViewLife       time.Duration // of clients that resume: those of 2025-11-25, and whoever has; 0 = spec.DefaultViewLife
+	ViewLifeOthers time.Duration // of the others; 0 = spec.DefaultViewLifeOthers
+
+	KeepAlive   time.Duration // silence after which a view carries a comment (R15); 0 = spec.DefaultKeepAlive
+	RetryHint   time.Duration // `retry` of a view that is ended on purpose; 0 = spec.DefaultRetryHint
+	GracePeriod time.Duration // within which Drain is over (R12); 0 = spec.DefaultGracePeriod
+	RetryAfter  time.Duration // Retry-After of a refusal that may pass; 0 = spec.DefaultRetryAfter
 
 	// Logger is told what goes wrong, never a session id. Nil is silent.
 	Logger *slog.Logger
@@ -62,8 +72,10 @@ func (o Options) withDefaults() (Options, error) {
 		value *time.Duration
 		is    time.Duration
 	}{
-		{"ReadBudget", &o.ReadBudget, spec.DefaultWriteBudget},
-		{"WriteBudget", &o.WriteBudget, spec.DefaultWriteBudget},
+		{"ReadBudget", &o.ReadBudget, spec.DefaultReadBudget},
+		{"StallBudget", &o.StallBudget, spec.DefaultStallBudget},
+		{"ViewLife", &o.ViewLife, spec.DefaultViewLife},
+		{"ViewLifeOthers", &o.ViewLifeOthers, spec.DefaultViewLifeOthers},
 		{"KeepAlive", &o.KeepAlive, spec.DefaultKeepAlive},
 		{"GracePeriod", &o.GracePeriod, spec.DefaultGracePeriod},
 		{"RetryHint", &o.RetryHint, spec.DefaultRetryHint},
@@ -76,6 +88,10 @@ func (o Options) withDefaults() (Options, error) {
 			*d.value = d.is
 		}
 	}
+	if o.MinRate < 0 {
+		return o, fmt.Errorf("reattach: Options.MinRate is %d, want 0 or more", o.MinRate)
+	}
+	o.MinRate = cmp.Or(o.MinRate, spec.DefaultMinRate)
 	if o.MessageBytes < 0 {
 		return o, fmt.Errorf("reattach: Options.MessageBytes is %d, want 0 or more", o.MessageBytes)
 	}

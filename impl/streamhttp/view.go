@@ -13,12 +13,13 @@ import (
 
 	"example.com/reattach/impl/session"
 	"example.com/reattach/impl/sse"
+	"example.com/reattach/spec"
 )
 
 // A view is the writer of one HTTP response that is attached to one stream.
 //
 // It writes whole events only: they are encoded into a buffer, and the buffer
-// is written in pieces, each with a deadline of its own. If a piece fails, the
+// is written in pieces, under a deadline (pace.go). If a piece fails, the
 // connection is aborted, so that nothing ever follows half an event (R9).
 type view struct {
 	core    *session.View
@@ -27,6 +28,11 @@ type view struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	buf     []byte               // encoded, not yet written
+	ends    []end                // where events end in buf
+	at      spec.EventID         // the last event that was written whole, or where the view began
+	pace    pace                 // what of it is accepted
+	stalled bool                 // it accepts too little: nothing more is written but its end (R9)
+	until   time.Time            // it is ended cleanly then, so that nothing lives for ever (R9b)
 	id      []byte               // scratch
 	notify  bool                 // the client asked for control notifications
 	retry   atomic.Int64         // hint of an EndView, in nanoseconds; 0 = the handler's
@@ -40,7 +46,6 @@ type view struct {
 }
 
 const (
-	pieceBytes = 64 << 10 // written at once, under one deadline
 	burstBytes = 64 << 10 // encoded before it is written
 	keptBytes  = 64 << 10 // a larger buffer is given back after its burst
 )
@@ -50,7 +55,27 @@ func (h *Handler) newView(w http.ResponseWriter, r *http.Request, s *Session, co
 	v := &view{core: core, session: s, handler: h, w: w, control: http.NewResponseController(w), idle: make(chan struct{}, 1)}
 	v.idle <- struct{}{}
 	v.notify = r.Header.Get(HeaderNotify) == "1"
+	v.pace = newPace(h.opts.StallBudget, h.opts.MinRate)
+	v.at = core.Position()
+	life := h.opts.ViewLifeOthers
+	if comesBack(r.Header, s.Version()) {
+		life = h.opts.ViewLife
+	}
+	v.until = time.Now().Add(life)
 	return v
+}
+
+// comesBack reports whether the client of a request is known to resume what is
+// ended cleanly: it is one of ours, or has resumed just now, or its revision
+// says that servers may end a view (2025-11-25). Others might take the end of a
+// view for the end of their call (R9b).
+func comesBack(h http.Header, version string) bool {
+	for _, name := range [...]string{HeaderNotify, HeaderAttempt, HeaderLastEventID} {
+		if h.Get(name) != "" {
+			return true
+		}
+	}
+	return primes(version)
 }
 
 // serve writes the stream's events to the response until the view is over.
@@ -113,6 +138,12 @@ func (v *view) run(gone <-chan struct{}) (clean bool) {
 		if !v.flush() { // at first what begin wrote, then the last burst
 			return false
 		}
+		switch {
+		case v.stalled:
+			_ = v.core.Stall() // it may have ended otherwise just now
+		case !time.Now().Before(v.until):
+			_ = v.core.End()
+		}
 		n, err := v.core.Take(v.encode)
 		if err != nil {
 			return v.end(err)
@@ -121,10 +152,14 @@ func (v *view) run(gone <-chan struct{}) (clean bool) {
 			v.took()
 			continue
 		}
-		timer.Reset(keepAlive)
+		v.pace.rest()
+		timer.Reset(min(keepAlive, time.Until(v.until)))
 		select {
 		case <-v.core.Ready():
 		case <-timer.C:
+			if !time.Now().Before(v.until) {
+				continue // it has lived long enough
+			}
 			v.comment(commentKeepAlive)
 		case <-gone:
 			return false
@@ -136,6 +171,7 @@ func (v *view) run(gone <-chan struct{}) (clean bool) {
 func (v *view) encode(d session.Delivery) bool {
 	v.id, _ = d.ID.AppendText(v.id[:0])
 	v.buf = must(sse.AppendEvent(v.buf, v.id, "", d.Payload))
+	v.ends = append(v.ends, end{len(v.buf), d.ID})
 	return len(v.buf) < burstBytes
 }
 
@@ -146,10 +182,12 @@ func (v *view) end(err error) (clean bool) {
 	case errors.Is(err, io.EOF), errors.Is(err, session.ErrSessionOver):
 	case errors.Is(err, session.ErrViewEnded):
 		v.buf = sse.AppendRetry(v.buf, v.retryHint())
-	case errors.Is(err, session.ErrOvertaken):
+	case errors.Is(err, session.ErrOvertaken), errors.Is(err, session.ErrStalled):
+		v.stalled = false
+		v.pace.farewell()
 		v.comment(commentRequired)
 		if v.notify {
-			v.controlMessage(MethodResumptionRequired, v.position(err))
+			v.controlMessage(MethodResumptionRequired, v.at.String())
 		}
 		v.buf = sse.AppendRetry(v.buf, v.retryHint())
 	case errors.Is(err, session.ErrSuperseded), errors.Is(err, session.ErrBroken):
@@ -159,15 +197,6 @@ func (v *view) end(err error) (clean bool) {
 		return false
 	}
 	return v.flush()
-}
-
-// position is where an error says that the view ended.
-func (v *view) position(err error) string {
-	var over *session.ViewOverError
-	if errors.As(err, &over) {
-		return over.Position.String()
-	}
-	return v.core.Position().String()
 }
 
 func (v *view) retryHint() time.Duration {
@@ -198,70 +227,4 @@ func must(buf []byte, err error) []byte {
 		panic(fmt.Sprintf("reattach: BUG: cannot be framed: %v", err))
 	}
 	return buf
-}
-
-// flush writes the buffer, whole, and hands it to the network. It reports
-// false when the connection must be aborted.
-func (v *view) flush() bool {
-	if len(v.buf) == 0 {
-		return true
-	}
-	<-v.idle
-	defer func() { v.idle <- struct{}{} }()
-	for rest := v.buf; len(rest) > 0; {
-		piece := rest[:min(len(rest), pieceBytes)]
-		rest = rest[len(piece):]
-		if !v.write(piece, len(rest) == 0) {
-			return false
-		}
-	}
-	if v.buf = v.buf[:0]; cap(v.buf) > keptBytes {
-		v.buf = nil
-	}
-	// HTTP/2 resets a stream whose deadline passes even while nothing is
-	// written.
-	_ = v.control.SetWriteDeadline(time.Time{})
-	return !v.cut.Load()
-}
-
-func (v *view) write(piece []byte, last bool) bool {
-	// A writer without deadlines is some middleware's; the server's own
-	// WriteTimeout holds there.
-	_ = v.control.SetWriteDeadline(time.Now().Add(v.handler.opts.WriteBudget))
-	if v.cut.Load() { // after the deadline was set: see supersede
-		return false
-	}
-	if _, err := v.w.Write(piece); err != nil {
-		return false
-	}
-	if last {
-		if err := v.control.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
-			return false
-		}
-	}
-	return true
-}
-
-// supersede stops the view's writing for a newer one of the same stream, and
-// returns when not another byte of it will follow (R10), nor of the one that it
-// superseded itself and may not have silenced yet. A write in progress fails at
-// once by its deadline: either the deadline set here comes after the writer's
-// own, or the writer sees cut.
-func (v *view) supersede() {
-	v.cut.Store(true)
-	if before := v.before.Load(); before != nil {
-		before.supersede()
-	}
-	v.mu.Lock()
-	if !v.over {
-		_ = v.control.SetWriteDeadline(time.Unix(1, 0))
-	}
-	v.mu.Unlock()
-	patience := time.NewTimer(time.Second) // for writers without deadlines
-	defer patience.Stop()
-	select {
-	case <-v.idle: // kept: flush would wait for it, and must not write
-		v.idle <- struct{}{}
-	case <-patience.C:
-	}
 }

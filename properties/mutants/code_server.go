@@ -22,3 +22,46 @@ var attemptMutants = []Mutant{
 	edit("attempt-late-ends-session", "R10", "a 409 is a miss",
 		handlerGo, `miss := r.Status == http.StatusConflict && r.Reason != spec.ReasonAttemptSuperseded`, `miss := r.Status == http.StatusConflict`),
 }
+
+const (
+	paceGo  = "impl/streamhttp/pace.go"
+	drainGo = "impl/streamhttp/drain.go"
+)
+
+var paceMutants = []Mutant{
+	edit("pace-never-over", "R9", "a reader that takes something reads",
+		paceGo, `now.Sub(p.since) >= p.budget }`, `now.Sub(p.since) >= p.budget && p.took == 0 }`),
+	edit("pace-no-breaks", "R9", "who was behind is behind",
+		viewGo, "\t\tv.pace.rest()\n", ""),
+	edit("pace-each-write-its-budget", "R9", "what a write may take, every write may take",
+		paceGo, `if p.took += n; p.took >= p.quota {`, `if p.took += n; p.took > 0 {`),
+	edit("pace-twice-the-rate", "R9", "faster is better",
+		paceGo, `quota := max(1, int(budget.Seconds()*float64(rate)))`, `quota := max(1, int(2*budget.Seconds()*float64(rate)))`),
+	edit("pace-told-inside", "R9", "a comment harms nobody, wherever it stands",
+		paceGo, `if from == edge {`, `if from >= edge {`),
+	edit("pace-stall-is-an-end", "R9", "a view that is cut has ended",
+		viewGo, `case errors.Is(err, session.ErrOvertaken), errors.Is(err, session.ErrStalled):`, `case errors.Is(err, session.ErrOvertaken):`),
+	edit("pace-stands-elsewhere", "R9", "what was taken was written",
+		paceGo, "v.at, edge = ends[whole-1].id, ends[whole-1].offset", "v.at, edge = v.ends[len(v.ends)-1].id, ends[whole-1].offset"),
+	edit("view-lives-for-ever", "R9b", "a view that is read is wanted",
+		viewGo, "\t\t\t_ = v.core.End()\n", ""),
+	edit("view-of-others-cut-early", "R9b", "every client resumes",
+		viewGo, `if comesBack(r.Header, s.Version()) {`, `if comesBack(r.Header, s.Version()) || s.Version() != "" {`),
+	edit("view-of-ours-not-known", "R9b", "only the revision tells",
+		viewGo, `if h.Get(name) != "" {`, `if h.Get(name) == "?" {`),
+}
+
+var drainMutants = []Mutant{
+	edit("drain-cuts-running-calls", "R12", "a drain ends views",
+		effectGo, `func isIdle(rec *record) bool { return rec.view != nil && rec.number == 0 }`, `func isIdle(rec *record) bool { return rec.view != nil }`),
+	edit("drain-waits-for-calls-only", "R12", "an answer that is recorded is delivered",
+		drainGo, `[]*tally{&h.calls, &h.views}`, `[]*tally{&h.calls}`),
+	edit("drain-leaves-views", "R12", "views end with their connections",
+		drainGo, "\th.registry.EndViews() // of those that are quiet there are none\n", ""),
+	edit("drain-without-limit", "R12", "calls end some time",
+		drainGo, `context.WithTimeout(ctx, h.opts.GracePeriod)`, `context.WithTimeout(ctx, 1000*h.opts.GracePeriod)`),
+	edit("drain-no-parting", "R12", "the grace period is for the calls",
+		drainGo, `time.NewTimer(left - min(left/8, parting))`, `time.NewTimer(left)`),
+	edit("ask-ends-untyped", "R16", "the context says why",
+		"impl/streamhttp/stream.go", `unknown = fmt.Errorf("%w: %w", ErrOutcomeUnknown, context.Cause(ctx))`, `unknown = context.Cause(ctx)`),
+}
