@@ -256,7 +256,7 @@ func TestCase50QuietLine(t *testing.T) {
 		patience time.Duration
 		quiet    time.Duration // of the call: where nothing gets through for long, its stream is suspended (R26)
 		lost     bool
-	}{{"keep-alives hold it", 20 * time.Second, 10 * time.Minute, false}, {"they come too late", 10 * time.Second, 100 * time.Second, true}} {
+	}{{"keep-alives hold it", 20 * time.Second, 8 * time.Minute, false}, {"they come too late", 10 * time.Second, 100 * time.Second, true}} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var lost, got []time.Time // when a line was forgotten, when the client asked again

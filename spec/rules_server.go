@@ -79,7 +79,8 @@ var serverRules = []Rule{
 			"that was begun is finished. A reader is overtaken when the next event to begin is no longer retained: it is cut in the same way and refused afterwards (R5). " +
 			"Whoever emits is told how far readers lag and what was evicted.",
 		Source: sourceReplay,
-		Holds:  Without + "the rate cut; overtaken readers are cut, and every write has a deadline",
+		Holds:  Whole,
+		Where:  "impl/streamhttp (pace) measures the rate; the stream's rows cut",
 	},
 	{
 		ID: "R9b", Name: "life and death",
@@ -89,7 +90,7 @@ var serverRules = []Rule{
 			"expires after the session budget (30 minutes). Open views, running calls and POSTs are life; but each view whose client can resume is ended " +
 			"cleanly after a bounded time (10 minutes; of clients that cannot, after 2 hours), so that no proxy keeps the dead alive.",
 		Source: sourceReplay,
-		Holds:  Without + "the bounded life of views",
+		Holds:  Whole,
 		Where:  "the sweeper of impl/session, which fires what is due",
 	},
 	{
@@ -98,7 +99,7 @@ var serverRules = []Rule{
 			"writes nothing more, and no event is on two streams. Attempts of a client of ours carry a number: an equal or newer one supersedes, " +
 			"an older one is refused (attempt_superseded), and the client that sent it stops without fence or DELETE.",
 		Source: sourceMulti + "; field observation: a second GET refused while the first was half-open, which ended the client's session",
-		Holds:  Without + "the numbers of a client of ours, which sends none yet: the server compares those that come",
+		Holds:  Whole,
 		Where:  "impl/session (Decide) compares the attempts; impl/streamhttp silences the older writer before the newer one begins",
 	},
 	{
@@ -114,7 +115,7 @@ var serverRules = []Rule{
 			"requests, lets running calls finish or ends their views cleanly with retry, and is done within its grace period. It loses nothing " +
 			"that a durable store holds. Elsewhere its sessions are 404, never minted anew.",
 		Source: sourceDeploy,
-		Holds:  Without + "the grace period: it refuses as it should and ends the views",
+		Holds:  Without + "a durable store: what is in memory is lost",
 	},
 	{
 		ID: "R13", Name: "its subject only",
