@@ -62,7 +62,7 @@ func TestPageKeepsItsTests(t *testing.T) {
 	}
 	both := []Level{Unit, Wired}
 	p := note(Page{}, "TestOne", both, Unit)
-	if p["a"] != "unit: TestOne" || len(p.Faults(all)) != 1 {
+	if p["a"] != "unit: TestOne" || len(p.Faults(all)) != 0 || p.Tried(all, Code) != 1 || p.Tried(all, Spec) != 0 {
 		t.Errorf("%q, faults %v", p["a"], p.Faults(all))
 	}
 	if p = note(p, "TestTwo", both, Unit); p["a"] != "unit: TestOne" {
@@ -74,10 +74,10 @@ func TestPageKeepsItsTests(t *testing.T) {
 	if p = note(p, "TestThree", []Level{Unit}, Unit); p["a"] != "unit: TestOne; wired: TestTwo" {
 		t.Errorf("one level was not asked, and the page says %q", p["a"])
 	}
-	if p = note(p, "", both); p["a"] != Nobody || p.Count(all, "") != (Count{2, 0, 0}) || len(p.Faults(all)) != 2 {
+	if p = note(p, "", both); p["a"] != Nobody || p.Count(all, "") != (Count{2, 0, 0}) || len(p.Faults(all)) != 1 {
 		t.Errorf("it survived, and the page says %q; %v", p["a"], p.Faults(all))
 	}
-	if faults := p.Faults(all[1:]); len(faults) != 2 {
+	if faults := p.Faults(all[1:]); len(faults) != 1 {
 		t.Errorf("one that the catalogue does not have: %v", faults)
 	}
 }
