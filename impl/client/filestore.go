@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"sync"
 	"time"
 )
 
@@ -28,12 +29,14 @@ import (
 // It applies events nowhere: wrap it in [RepeatOnCrash] or [LoseOnCrash], or
 // take what the client hands on after the commit, which is the latter.
 //
-// Beside path it uses path.tmp and path.lock. Not safe for concurrent use.
+// Beside path it uses path.tmp and path.lock. Safe for concurrent use: the next
+// client may take it while the last one lets go.
 type FileStore struct {
 	path  string
 	files fileSystem
 
-	held    bool // the lock, since Hold
+	mu      sync.Mutex // all below
+	held    bool       // the lock, since Hold
 	loaded  bool
 	record  Record
 	content []byte // of the file, as last read or written; nil: there was none
@@ -64,6 +67,12 @@ const lockWait = 10 * time.Second
 
 // Load reads the record.
 func (f *FileStore) Load(ctx context.Context) (Record, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.load(ctx)
+}
+
+func (f *FileStore) load(ctx context.Context) (Record, error) {
 	unlock, err := f.lock(ctx)
 	if err != nil {
 		return Record{}, err
@@ -86,8 +95,10 @@ func (f *FileStore) Load(ctx context.Context) (Record, error) {
 
 // Commit writes the record that the change leads to.
 func (f *FileStore) Commit(ctx context.Context, ch Change, _ []Event) (Record, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if !f.loaded {
-		if _, err := f.Load(ctx); err != nil {
+		if _, err := f.load(ctx); err != nil {
 			return Record{}, err
 		}
 	}

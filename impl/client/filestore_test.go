@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
+	"sync"
 	"testing"
 
 	"example.com/reattach/spec"
@@ -397,4 +399,35 @@ func (c *crashing) Commit(ctx context.Context, ch Change, events []Event) (Recor
 		return Record{}, errors.New("down")
 	}
 	return c.Store.Commit(ctx, ch, events)
+}
+
+// R30: one store passes from client to client, the next of which may be at it
+// while the last one lets go; the race detector watches.
+func TestFilePassesFromClientToClient(t *testing.T) {
+	const clients, turns = 4, 10
+	s := OpenFile(filepath.Join(t.TempDir(), "record"))
+	var all sync.WaitGroup
+	for range clients {
+		all.Go(func() {
+			for took := 0; took < turns; {
+				_, release, err := lease(t.Context(), s)
+				if errors.Is(err, spec.ReasonLeaseHeld) {
+					runtime.Gosched()
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				took++
+				if err := release(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if r, err := s.Load(t.Context()); err != nil || r.Lease != clients*turns {
+		t.Errorf("lease %d, %v: want %d", r.Lease, err, clients*turns)
+	}
 }

@@ -90,6 +90,8 @@ func (p loseOnCrash) Hold(ctx context.Context) (release func() error, err error)
 // Hold takes the file's lock until release, or the end of the process, however
 // it ends: the lock is the operating system's.
 func (f *FileStore) Hold(context.Context) (release func() error, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	held, err := f.files.Lock(f.path + ".lock")
 	if errors.Is(err, errLocked) {
 		return nil, &HeldError{Store: f.path}
@@ -99,6 +101,8 @@ func (f *FileStore) Hold(context.Context) (release func() error, err error) {
 	}
 	f.held = true
 	return func() error {
+		f.mu.Lock()
+		defer f.mu.Unlock()
 		f.held = false
 		return held.Close()
 	}, nil

@@ -19,7 +19,7 @@ var reconcileMutants = []Mutant{
 	edit("lease-not-raised", "R30", "who takes a record over need not leave a mark",
 		changeOfGo, "r.Lease++\n", "_ = r.Lease\n"),
 	edit("lease-file-not-held", "R30", "two processes will not meet",
-		leaseGo, "f.held = true\n\treturn func() error {\n\t\tf.held = false\n\t\treturn held.Close()\n\t}, nil", "return func() error { return nil }, held.Close()"),
+		leaseGo, "f.held = true\n\treturn func() error {\n\t\tf.mu.Lock()\n\t\tdefer f.mu.Unlock()\n\t\tf.held = false\n\t\treturn held.Close()\n\t}, nil", "return func() error { return nil }, held.Close()"),
 	edit("lease-forgotten-between-epochs", "R30", "a new epoch has a new lease",
 		changeOfGo, "Lease: r.Lease, Ledger: ch.Ledger", "Ledger: ch.Ledger"),
 	edit("superseded-abandons", "R10 R30", "409 is 409",
