@@ -15,6 +15,7 @@ type record struct {
 	number    uint64
 	state     spec.State
 	cancelled bool            // its work is to stop
+	plain     bool            // in this state, the row of an event that fits records it and does nothing else (see emit)
 	view      *ViewState      // the one that is not superseded, or nil
 	handed    window.Position // the last event that any view ever took (R7)
 	newest    spec.Attempt    // of those that were granted (R10)
@@ -158,10 +159,13 @@ func (c *Core) move(rec *record, to spec.State, now int64) {
 		b.inFlight += inFlight(to) - inFlight(rec.state)
 		b.detached += detached(to) - detached(rec.state)
 	}
-	if to == spec.Detached && rec.state != to {
+	if rec.state == to {
+		return
+	}
+	if to == spec.Detached {
 		rec.since = now
 	}
-	rec.state = to
+	rec.state, rec.plain = to, false
 }
 
 func inFlight(s spec.State) int {

@@ -24,12 +24,12 @@ type record struct {
 // them. Slot 0 is in the body itself: most sessions have one stream that speaks,
 // or one at a time. The others are found by binary search.
 type table struct {
-	one     record   // slot 0
+	one     record // slot 0
+	oneUsed bool
 	more    []record // slots 1, 2, …
 	order   []uint32 // the used slots of more, by the number of their stream
 	free    uint32   // first free slot of more, linked through record.first; 0: none
 	hint    uint32   // the slot of more that was appended to last; 0: none
-	oneUsed bool
 }
 
 // evicted moves the floor up to the stream's oldest event, which has this seq.

@@ -1,0 +1,106 @@
+package session_test
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"example.com/reattach/fsm"
+	"example.com/reattach/impl/session"
+	"example.com/reattach/spec"
+)
+
+// A core that remembers what its machine said of a plain event against one that
+// asks it every time, because it is observed: over random histories both tell
+// their emitters the same, and are the same.
+func TestPlainEmitIsEmit(t *testing.T) {
+	for name, machines := range map[string]*fsm.Server{"the tables": fsm.DefaultServer(), "no event without a view": strictServer(t)} {
+		t.Run(name, func(t *testing.T) { comparePlain(t, machines) })
+	}
+}
+
+func comparePlain(t *testing.T, machines *fsm.Server) {
+	asked, emitted, refused := 0, 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		limits := session.DefaultConfig()
+		limits.Machines = machines
+		limits.Window.Events = rapid.IntRange(1, 8).Draw(t, "window")
+		limits.Window.MaxEvent = 10
+		limits.Streams, limits.Requests, limits.Views = 5, 3, 3
+		observed := *limits
+		observed.Observe = func(o session.Observation) {
+			if o.Step.Row != nil && o.Step.Row.Trigger == spec.HandlerEmits {
+				asked++
+			}
+		}
+		plain, slow := session.NewCore(limits), session.NewCore(&observed)
+		both := func(do func(c *session.Core) string) {
+			t.Helper()
+			if got, want := do(plain), do(slow); got != want {
+				t.Fatalf("with the memory of a row\n%s\nwithout it\n%s", got, want)
+			}
+			if plain.Snapshot() != slow.Snapshot() {
+				t.Fatalf("with the memory of a row\n%s\nwithout it\n%s", plain.Snapshot(), slow.Snapshot())
+			}
+		}
+		both(func(c *session.Core) string { return fmt.Sprint(c.Initialize(session.SessionID{7}, nil, false, false)) })
+		for range 100 {
+			n := rapid.Uint64Range(0, plain.NextStream()).Draw(t, "stream")
+			payload := make([]byte, rapid.SampledFrom([]int{1, 1, 1, 0, 10, 11}).Draw(t, "size"))
+			switch rapid.IntRange(0, 15).Draw(t, "step") {
+			case 0:
+				both(func(c *session.Core) string { _, err := c.Call(nil); return fmt.Sprint(err) })
+			case 1:
+				both(func(c *session.Core) string {
+					d, _, err := c.Resume(session.Request{}, 0)
+					return fmt.Sprint(d, err)
+				})
+			case 2:
+				both(func(c *session.Core) string { e, err := c.Answer(n, payload, 0); return fmt.Sprint(e, err) })
+			case 3:
+				both(func(c *session.Core) string { return fmt.Sprint(c.Break(n, 0)) })
+			case 4:
+				both(func(c *session.Core) string { return fmt.Sprint(c.ElapseDetach(n, 0)) })
+			case 5:
+				both(func(c *session.Core) string { d, err := c.Deliver(n, 0); return fmt.Sprint(d.OK, d.Last, err) })
+			case 6:
+				if rapid.IntRange(0, 9).Draw(t, "really") == 0 {
+					both(func(c *session.Core) string { return fmt.Sprint(c.Terminate()) })
+				}
+			default:
+				both(func(c *session.Core) string {
+					e, err := c.Emit(n, payload, 0)
+					if c == plain && err == nil {
+						emitted++
+					} else if c == plain {
+						refused++
+					}
+					return fmt.Sprint(e, err)
+				})
+			}
+		}
+	})
+	if asked != emitted || emitted < 100 || refused < 100 {
+		t.Errorf("%d events, of which the observer saw %d; %d refused", emitted, asked, refused)
+	}
+}
+
+// strictServer has another table of the stream: an event is refused while nobody
+// reads it. So the memory of a row must not outlive the state, and must not be
+// of a row that forbids.
+func strictServer(t *testing.T) *fsm.Server {
+	table := spec.StreamTable()
+	table.Rows = append(table.Rows, spec.Row{
+		ID: "ST99", Trigger: spec.HandlerEmits, From: []spec.State{spec.Detached},
+		Guard:  spec.Guard{True: spec.FactsOf(spec.EventFits)},
+		Forbid: spec.ReasonNoView,
+	})
+	machines := *fsm.DefaultServer()
+	m, err := fsm.New(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	machines.Stream = m
+	return &machines
+}
