@@ -30,8 +30,9 @@ func Work(ctx context.Context, url string, store client.Store, last bool) error 
 		return err
 	}
 	defer c.Close()
-	fmt.Fprintln(os.Stdout, up)
-	for _, id := range c.Driver().Recovered().Pending {
+	fmt.Fprintln(os.Stdout, Up)
+	found := c.Driver().Recovered()
+	for _, id := range append(found.Pending, found.Lost...) { // the second are no unknown outcomes before that is durable
 		if _, err := c.Await(ctx, id); err != nil && !settles(err) {
 			return err
 		}
@@ -40,7 +41,7 @@ func Work(ctx context.Context, url string, store client.Store, last bool) error 
 		return err
 	}
 	if last {
-		return finish(ctx, c)
+		return complete(ctx, c)
 	}
 	failed := make(chan error, workers)
 	var all sync.WaitGroup
@@ -85,8 +86,8 @@ func settle(ctx context.Context, c *streamhttp.Client) error {
 	return err
 }
 
-// finish waits until everything that the bank ever told has arrived.
-func finish(ctx context.Context, c *streamhttp.Client) error {
+// complete waits until everything that the bank ever told has arrived.
+func complete(ctx context.Context, c *streamhttp.Client) error {
 	text, err := c.Call(ctx, methodClose, nil, nil)
 	if err != nil {
 		return err
