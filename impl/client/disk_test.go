@@ -156,12 +156,16 @@ func (d *disk) contents(names map[string]*inode, spoiled []string, yield func(*d
 }
 
 // torn returns what may be found of a file that was not synced: what was, any
-// beginning of what was written, also followed by zeros, and zeros alone.
+// beginning of what was written, also followed by zeros, zeros alone, and all of
+// it but for a hole of zeros: a later part may be there before an earlier one.
 func (f *inode) torn() (contents [][]byte) {
 	contents = append(contents, f.synced, f.data, make([]byte, len(f.data)))
 	for n := 0; n < len(f.data); n += 1 + len(f.data)/40 {
 		cut := bytes.Clone(f.data[:n])
 		contents = append(contents, cut, append(bytes.Clone(cut), make([]byte, len(f.data)-n)...))
+		hole := bytes.Clone(f.data)
+		clear(hole[n:min(len(hole), n+1+len(hole)/10)])
+		contents = append(contents, hole)
 	}
 	return contents
 }

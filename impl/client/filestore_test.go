@@ -112,6 +112,53 @@ func TestACrashLeavesTheRecordBeforeOrAfter(t *testing.T) {
 	}
 }
 
+// A store goes on upon whatever a crash left, and a second crash at any instant
+// of that leaves the record that was read, or the one after it.
+func TestASecondCrashLeavesWhatTheFirstOneDid(t *testing.T) {
+	ctx, d := context.Background(), newDisk()
+	var before Record
+	first, second, gone := 0, 0, 0
+	again := func(left *disk, next Change) {
+		s := &FileStore{path: "dir/record", files: left}
+		read, err := s.Load(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := next.Apply(read)
+		if err != nil {
+			return // the change was durable already
+		}
+		gone++
+		left.step = func() error {
+			for twice := range left.crashes {
+				second++
+				if got, err := (&FileStore{path: "dir/record", files: twice}).Load(ctx); err != nil || !cmp.Equal(got, read) && !cmp.Equal(got, after) {
+					t.Fatalf("after a second crash: %+v, %v", got, err)
+				}
+			}
+			return nil
+		}
+		mustCommit(t, s, next)
+	}
+	s := &FileStore{path: "dir/record", files: d}
+	for _, ch := range history() {
+		n := 0
+		d.step = func() error {
+			for left := range d.crashes {
+				if first++; n%41 == 0 { // some of them: there are many
+					again(left, ch)
+				}
+				n++
+			}
+			return nil
+		}
+		before = mustCommit(t, s, ch)
+	}
+	if before.State != RecordClosed || gone < 20 || second < 10_000 {
+		t.Errorf("%d states of a first crash, gone on from %d, %d states of a second", first, gone, second)
+	}
+}
+
 // What Load returns lasts, also where the writer died before it had synced the
 // directory: the client builds upon it at once.
 func TestWhatIsReadSurvivesACrash(t *testing.T) {

@@ -163,8 +163,9 @@ func (d *disk) contents(names map[string]*inode, spoiled []string, yield func(*d
 }
 
 // torn returns what may be found of a file that was not synced: what was, and
-// behind it any beginning of what was added, also followed by zeros, and zeros
-// alone.
+// behind it any beginning of what was added, also followed by zeros, zeros alone,
+// and all of it but for a hole of zeros: a later part may be there before an
+// earlier one.
 func (f *inode) torn() (contents [][]byte) {
 	was := f.synced
 	added := f.data[len(was):]
@@ -172,6 +173,9 @@ func (f *inode) torn() (contents [][]byte) {
 	for n := 0; n < len(added); n += 1 + len(added)/40 {
 		cut := append(bytes.Clone(was), added[:n]...)
 		contents = append(contents, cut, append(bytes.Clone(cut), make([]byte, len(added)-n)...))
+		hole := append(bytes.Clone(was), added...)
+		clear(hole[len(was)+n : len(was)+min(len(added), n+1+len(added)/10)])
+		contents = append(contents, hole)
 	}
 	return contents
 }

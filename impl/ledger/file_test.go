@@ -209,7 +209,48 @@ func TestACrashKeepsWhatWasAcknowledged(t *testing.T) {
 	t.Logf("%d states", states)
 }
 
-// The test above notices a store that does not sync, and one that does not
+// A second crash, at any instant of the opening after the first one, takes
+// nothing of what that opening found.
+func TestASecondCrashTakesNothing(t *testing.T) {
+	d := newDisk()
+	first, second, torn := 0, 0, 0
+	d.step = func() error {
+		for left := range d.crashes {
+			if first++; first%47 != 0 || left.names["dir/ledger"] == nil { // some of them: there are many
+				continue
+			}
+			found, cut, err := decodeFile("ledger", left.names["dir/ledger"].data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cut {
+				torn++
+			}
+			left.step = func() error {
+				for twice := range left.crashes {
+					second++
+					image, err := onDisk(twice).Open()
+					if err != nil || image.Name != found.Name || image.Horizon != found.Horizon || len(image.Entries) != len(found.Entries) ||
+						image.Generation <= found.Generation {
+						t.Fatalf("after a second crash: %+v, %v; the first one left %+v", image, err, found)
+					}
+				}
+				return nil
+			}
+			if _, err := onDisk(left).Open(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return nil
+	}
+	r := newRig(t, onDisk(d), small)
+	r.history(func(spec.Key, State) {})
+	if first < 1000 || second < 10_000 || torn == 0 {
+		t.Errorf("%d states of a first crash, %d of them torn, %d states of a second", first, torn, second)
+	}
+}
+
+// The tests above notice a store that does not sync, and one that does not
 // sync the directory.
 func TestAStoreThatDoesNotSyncIsNoticed(t *testing.T) {
 	for _, lie := range []func(*disk){func(d *disk) { d.lies = true }, func(d *disk) { d.liesInDirs = true }} {
