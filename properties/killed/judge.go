@@ -43,7 +43,7 @@ type Count struct {
 	Repeats int // events that were applied twice in a row
 	Missing int // events that were recorded and never applied
 	Behind  int // tokens that were found behind what was applied, after each kill
-	Ahead   int // tokens that were found ahead of it
+	Ahead   int // events that they were found ahead of it
 }
 
 // A flow is what was applied of one stream.
@@ -156,8 +156,8 @@ func (n *Count) tokens(flows map[flowID]*flow, r client.Record, wrong func(strin
 		}
 		switch {
 		case id.Ordinal == applied:
-		case id.Ordinal == applied+1:
-			n.Ahead++
+		case id.Ordinal > applied:
+			n.Ahead += int(id.Ordinal - applied) // one of each life that ended so
 		case id.Ordinal+1 == applied:
 			n.Behind++
 		default:
