@@ -121,7 +121,7 @@ func BenchmarkEmit(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			s, _ := r.Find("alice", id)
-			s.Standalone().Emit(data)
+			s.Emit(0, data)
 		}
 	})
 }

@@ -1,6 +1,9 @@
 package session
 
-import "crypto/rand"
+import (
+	"crypto/rand"
+	"encoding/binary"
+)
 
 // A SessionID names a session: 128 random bits. It is a bearer secret. Its
 // text goes to the client that opened the session and nowhere else; logs,
@@ -48,22 +51,41 @@ func (id SessionID) Text() string {
 	return string(text[:])
 }
 
+// An idKey is a session id in two words: an array of bytes would go from one
+// function to the next through memory, and wait there.
+type idKey struct{ first, last uint64 }
+
+func (id *SessionID) key() idKey {
+	return idKey{binary.BigEndian.Uint64(id[:8]), binary.BigEndian.Uint64(id[8:])}
+}
+
+func (k idKey) id() (id SessionID) {
+	binary.BigEndian.PutUint64(id[:8], k.first)
+	binary.BigEndian.PutUint64(id[8:], k.last)
+	return id
+}
+
 // parseSessionID accepts exactly what Text writes: a session has one name.
-func parseSessionID(text string) (id SessionID, ok bool) {
+// Every request with a session goes through here, so it does not branch on what
+// the digits are.
+func parseSessionID(text string) (k idKey, ok bool) {
 	if len(text) != idTextLen {
-		return id, false
+		return k, false
 	}
-	var bad byte
-	digit := func(i int) uint {
-		v := idValues[text[i]]
-		bad |= v
-		return uint(v)
-	}
-	for i := range 5 { // 4 digits are 3 bytes
-		bits := digit(4*i)<<18 | digit(4*i+1)<<12 | digit(4*i+2)<<6 | digit(4*i+3)
-		id[3*i], id[3*i+1], id[3*i+2] = byte(bits>>16), byte(bits>>8), byte(bits)
-	}
-	bits := digit(20)<<6 | digit(21) // and the last 2 hold a byte and 4 zero bits
-	id[15] = byte(bits >> 4)
-	return id, bad < 64 && bits&15 == 0
+	a, bad := fourDigits(text[0:4], 0)
+	b, bad := fourDigits(text[4:8], bad)
+	c, bad := fourDigits(text[8:12], bad)
+	d, bad := fourDigits(text[12:16], bad)
+	e, bad := fourDigits(text[16:20], bad)
+	v, w := idValues[text[20]], idValues[text[21]] // 12 bits: a byte of the id, and 4 bits that are 0
+	k = idKey{a<<40 | b<<16 | c>>8, c<<56 | d<<32 | e<<8 | uint64(v<<2|w>>4)}
+	return k, bad|v|w < 64 && w&15 == 0
+}
+
+// fourDigits returns the 24 bits of four digits; bad ends up as 64 or more if
+// one of them is no digit.
+func fourDigits(text string, bad byte) (bits uint64, _ byte) {
+	_ = text[3]
+	v, w, x, y := idValues[text[0]], idValues[text[1]], idValues[text[2]], idValues[text[3]]
+	return uint64(v)<<18 | uint64(w)<<12 | uint64(x)<<6 | uint64(y), bad | v | w | x | y
 }

@@ -54,7 +54,7 @@ func TestSessionIDText(t *testing.T) {
 	}
 	for _, id := range []SessionID{{}, all, newSessionID(), newSessionID()} {
 		text := id.Text()
-		if got, ok := parseSessionID(text); !ok || got != id {
+		if got, ok := parseSessionID(text); !ok || got.id() != id || got != id.key() {
 			t.Errorf("%x is written %s and read %x, %v", id, text, got, ok)
 		}
 	}

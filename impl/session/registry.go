@@ -13,14 +13,14 @@ import (
 // all its sessions share one goroutine, which ends with Close.
 //
 // Locks are taken in this order, and never in another: a session's; the
-// registry's; a shard's, the wheel's or the graveyard's.
+// registry's; a shard's of the index, the wheel's or the graveyard's.
 type Registry struct {
 	options Options
 	cfg     *Config
 	start   time.Time    // what stamps are counted from
 	clock   atomic.Int64 // the newest stamp, at most a tick old
 	tick    int64        // in stamps
-	shards  [shardCount]shard
+	index   *index
 	wheel   wheel
 	graves  graveyard
 
@@ -32,16 +32,6 @@ type Registry struct {
 
 	stop, stopped chan struct{}
 }
-
-// shard holds every 64th session, by the last bits of its random id, and keeps
-// its distance from its neighbours' cache lines.
-type shard struct {
-	mu       sync.RWMutex
-	sessions map[SessionID]*Session
-	_        [96]byte
-}
-
-const shardCount = 64
 
 // NewRegistry returns an empty registry, or an error that names the setting
 // that is out of its range or at odds with another.
@@ -56,12 +46,10 @@ func NewRegistry(o Options) (*Registry, error) {
 		start:   o.Now(),
 		tick:    o.tick().Milliseconds(),
 		graves:  graveyard{count: o.RememberedEnds, age: o.RememberedEndAge.Milliseconds()},
+		index:   newIndex(),
 		owners:  make(map[string]*owner),
 		stop:    make(chan struct{}),
 		stopped: make(chan struct{}),
-	}
-	for i := range r.shards {
-		r.shards[i].sessions = make(map[SessionID]*Session)
 	}
 	go r.run()
 	return r, nil
@@ -85,10 +73,7 @@ func (r *Registry) Open(subject string, meta any) (*Session, error) {
 	s.owner = r.own(subject)
 	s.due = now + r.options.SessionBudget.Milliseconds()
 	r.wheel.plan(s, r.tickOf(s.due))
-	shard := r.shard(s.core.id)
-	shard.mu.Lock()
-	shard.sessions[s.core.id] = s // from here on others may lock it
-	shard.mu.Unlock()
+	r.index.add(s) // from here on others may lock it
 	r.mu.Unlock()
 	if r.options.Logger != nil {
 		r.log("session opened", "session", string(s.Tag()))
@@ -99,18 +84,11 @@ func (r *Registry) Open(subject string, meta any) (*Session, error) {
 // newID draws an id that no session has, or had as far as is remembered.
 func (r *Registry) newID() SessionID {
 	for {
-		id := newSessionID()
-		shard := r.shard(id)
-		shard.mu.RLock()
-		_, used := shard.sessions[id]
-		shard.mu.RUnlock()
-		if !used && !r.graves.knows(id) {
+		if id := newSessionID(); r.index.find(id.key()) == nil && !r.graves.knows(id) {
 			return id
 		}
 	}
 }
-
-func (r *Registry) shard(id SessionID) *shard { return &r.shards[id[len(id)-1]%shardCount] }
 
 // Find returns the subject's session of that id. It asks nobody for anything
 // and is no sign of life: for the application's own use.
@@ -123,11 +101,8 @@ func (r *Registry) Find(subject, id string) (*Session, bool) {
 	return s, s != nil
 }
 
-func (r *Registry) find(subject string, id SessionID) *Session {
-	shard := r.shard(id)
-	shard.mu.RLock()
-	s := shard.sessions[id]
-	shard.mu.RUnlock()
+func (r *Registry) find(subject string, id idKey) *Session {
+	s := r.index.find(id)
 	if s == nil || s.owner.subject != subject {
 		return nil
 	}
@@ -145,7 +120,7 @@ func (r *Registry) Lookup(subject, id string, t spec.Trigger) (*Session, error) 
 		if s := r.find(subject, key); s != nil {
 			return s, nil
 		}
-		state = r.graves.stateOf(key, subject)
+		state = r.graves.stateOf(key.id(), subject)
 	}
 	return nil, r.refuse(state, t)
 }
@@ -177,7 +152,7 @@ func (r *Registry) Drain() {
 	r.draining = true
 	r.mu.Unlock()
 	r.log("draining")
-	// Whoever opens a session from now on is refused; who did before is in a shard.
+	// Whoever opens a session from now on is refused; who did before is in the index.
 	r.each(func(s *Session) { s.drain() })
 }
 
@@ -201,15 +176,8 @@ func (r *Registry) Close() {
 
 // each calls f with every session that is there now, while no lock is held.
 func (r *Registry) each(f func(*Session)) {
-	for i := range r.shards {
-		shard := &r.shards[i]
-		shard.mu.RLock()
-		all := make([]*Session, 0, len(shard.sessions))
-		for _, s := range shard.sessions {
-			all = append(all, s)
-		}
-		shard.mu.RUnlock()
-		for _, s := range all {
+	for i := range r.index.shards {
+		for _, s := range r.index.shards[i].all() {
 			f(s)
 		}
 	}
@@ -223,10 +191,7 @@ func (r *Registry) bury(s *Session) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.disown(s.owner)
-	shard := r.shard(id)
-	shard.mu.Lock()
-	defer shard.mu.Unlock()
-	delete(shard.sessions, id)
+	r.index.remove(id.key())
 }
 
 // Responses returns how many responses one session may need at a time: a view

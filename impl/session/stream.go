@@ -70,14 +70,26 @@ func (st *Stream) State() spec.State {
 // The error is a refusal: spec.ReasonEventTooLarge (a [*window.TooLargeError]
 // or [*window.ExhaustedError] to errors.As), ReasonStreamFinished,
 // ReasonStreamForgotten, ReasonStreamUnopened.
-func (st *Stream) Emit(payload []byte) (Emitted, error) { return st.emit(spec.HandlerEmits, payload) }
+func (st *Stream) Emit(payload []byte) (e Emitted, err error) {
+	err = st.session.emit(st.number, st.rec, spec.HandlerEmits, payload, &e)
+	return e, err
+}
 
-func (st *Stream) emit(t spec.Trigger, payload []byte) (e Emitted, err error) {
-	s := st.session
+// Emit is [Stream.Emit] for the stream with that number, without a handle.
+func (s *Session) Emit(stream uint64, payload []byte) (e Emitted, err error) {
+	err = s.emit(stream, nil, spec.HandlerEmits, payload, &e)
+	return e, err
+}
+
+// emit fires a trigger of the stream of this record, or else of this number.
+// What it tells goes to e.
+func (s *Session) emit(n uint64, rec *record, t spec.Trigger, payload []byte, e *Emitted) error {
 	now := s.owner.registry.clock.Load()
 	s.mu.Lock()
-	rec := st.record()
-	err = s.core.emit(rec, t, payload, now, &e)
+	if rec == nil {
+		rec = s.core.at(n)
+	}
+	err := s.core.emit(rec, t, payload, now, e)
 	if rec.view != nil {
 		rec.view.wait.wake()
 	}
@@ -87,13 +99,13 @@ func (st *Stream) emit(t spec.Trigger, payload []byte) (e Emitted, err error) {
 		s.plan(due)
 	}
 	s.mu.Unlock()
-	return e, err
+	return err
 }
 
 // Answer fires HandlerAnswers: it records the stream's last event. Its errors
 // are those of Emit, and spec.ReasonStreamStandalone.
-func (st *Stream) Answer(payload []byte) (Emitted, error) {
-	e, err := st.emit(spec.HandlerAnswers, payload)
+func (st *Stream) Answer(payload []byte) (e Emitted, err error) {
+	err = st.session.emit(st.number, st.rec, spec.HandlerAnswers, payload, &e)
 	if err == nil {
 		st.session.rest() // the call does not run any more
 	}

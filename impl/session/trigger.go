@@ -73,49 +73,52 @@ func (c *Core) Answer(n uint64, payload []byte, now int64) (e Emitted, err error
 // What a stream's machine says of an event that fits, in the state that the
 // stream is in, does not change until the state does. So it is asked once a
 // state, and rec.plain remembers that the answer was: record it, stay, and do
-// nothing else. Then the next event of that state is recorded at once
-// (TestPlainEmitIsEmit holds both against each other). With an observer, who is
-// to see every row, the machine is asked every time.
+// nothing else. Then the next event of that state is recorded at once, if that
+// is the window's common case, which implies that it fits
+// (TestPlainEmitIsEmit holds both against each other).
 func (c *Core) emit(rec *record, t spec.Trigger, payload []byte, now int64, e *Emitted) error {
-	if rec.plain && t == spec.HandlerEmits && c.fits(payload) {
-		p, evicted, err := c.window.Append(rec.number, payload, now)
-		if err != nil {
-			bug("event of %d bytes on stream %d does not fit after all: %v", len(payload), rec.number, err)
-		}
-		c.tell(rec, p, evicted, e)
-		return nil
+	var ordinal uint64
+	if rec.plain && t == spec.HandlerEmits {
+		ordinal = c.window.AppendSteadily(rec.number, payload, now)
 	}
+	evicted := 1
+	if ordinal == 0 {
+		op := operation{payload: payload, now: now}
+		if err := c.emitByRow(rec, t, &op); err != nil {
+			return err
+		}
+		ordinal, evicted = op.at.Ordinal, op.evicted
+	}
+	if evicted > 0 && len(c.body.finished) > 0 {
+		c.retire()
+	}
+	e.ID.Tag, e.ID.Seq, e.ID.Stream, e.ID.Ordinal = c.body.tag, c.window.Seq(), rec.number, ordinal
+	e.Evicted = evicted
+	if v := rec.view; v != nil {
+		e.Attached, e.Lag = true, ordinal-v.At.Ordinal
+	}
+	return nil
+}
+
+// emitByRow asks the machine. With an observer, who is to see every row, it
+// remembers nothing of the answer.
+func (c *Core) emitByRow(rec *record, t spec.Trigger, op *operation) error {
 	var facts spec.Facts
-	if c.fits(payload) {
+	if c.fits(op.payload) {
 		facts = spec.FactsOf(spec.EventFits)
 	}
 	if rec.number == 0 {
 		facts = facts.With(spec.Standalone, true)
 	}
-	op := operation{payload: payload, now: now}
 	step, err := c.cfg.Machines.Stream.Resolve(rec.state, t, facts)
-	if err := c.take(rec, step, err, &op); err != nil {
-		return c.withBound(err, rec, payload)
+	if err := c.take(rec, step, err, op); err != nil {
+		return c.withBound(err, rec, op.payload)
 	}
 	rec.plain = t == spec.HandlerEmits && step.From == step.To && slices.Equal(step.Row.Effects, recordOnly) && c.cfg.Observe == nil
-	c.tell(rec, op.at, op.evicted, e)
 	return nil
 }
 
 var recordOnly = []spec.Effect{spec.Record}
-
-// tell says what became of an event that was recorded at p, after it has
-// retired the streams whose last events made room for it.
-func (c *Core) tell(rec *record, p window.Position, evicted int, e *Emitted) {
-	if evicted > 0 && len(c.body.finished) > 0 {
-		c.retire()
-	}
-	e.ID.Tag, e.ID.Seq, e.ID.Stream, e.ID.Ordinal = c.body.tag, p.Seq, p.Stream, p.Ordinal
-	e.Evicted = evicted
-	if v := rec.view; v != nil {
-		e.Attached, e.Lag = true, p.Ordinal-v.At.Ordinal
-	}
-}
 
 // fits computes EventFits. An ordinal never exceeds its seq, so numbers are
 // left while seqs are.

@@ -26,8 +26,3 @@ func (w *Window) ArenaBytes() int {
 func (w *Window) AppendByAnyCase(stream uint64, payload []byte, now int64) (Position, int, error) {
 	return w.append(stream, payload, now)
 }
-
-// AppendSteadily is the shortcut alone.
-func (w *Window) AppendSteadily(stream uint64, payload []byte, now int64) (ordinal uint64) {
-	return w.appendSteadily(stream, payload, now)
-}

@@ -1,6 +1,6 @@
 package window
 
-// appendSteadily is append in the one case that nearly every event of a busy
+// AppendSteadily is append in the one case that nearly every event of a busy
 // session is: the window is full, the stream is the one in slot 0 and spoke
 // last, and room is made by exactly the oldest event, which is of that stream
 // too. It returns the event's ordinal, or 0 if the case is another one; then it
@@ -17,7 +17,7 @@ package window
 //	(5) the arena, unless it is to be wrapped or resized, which append does
 //
 // TestSteadyAppendIsAppend holds both against each other.
-func (w *Window) appendSteadily(stream uint64, payload []byte, now int64) (ordinal uint64) {
+func (w *Window) AppendSteadily(stream uint64, payload []byte, now int64) (ordinal uint64) {
 	b, l, seq := w.b, w.lim(), w.seq
 	if b == nil {
 		return 0
@@ -31,11 +31,8 @@ func (w *Window) appendSteadily(stream uint64, payload []byte, now int64) (ordin
 	mask := uint64(len(entries) - 1)
 	newest, oldest, second := &entries[seq&mask], &entries[(seq-n+1)&mask], &entries[(seq-n+2)&mask]
 
-	at := now - b.base // may wrap round; then it is negative, or too large
-	if at < int64(newest.at) && now < b.base+int64(newest.at) {
-		at = int64(newest.at)
-	}
-	if uint64(at) > uint64(second.at)+uint64(l.Age) || uint64(at) > maxAge || oldest.slot != 0 {
+	at := uint64(now) - uint64(b.base) // huge if now lies before the base
+	if at < uint64(newest.at) || at > uint64(second.at)+uint64(l.Age) || at > maxAge || oldest.slot != 0 {
 		return 0
 	}
 	end := second.off
@@ -56,7 +53,6 @@ func (w *Window) appendSteadily(stream uint64, payload []byte, now int64) (ordin
 		return 0
 	}
 
-	copy(b.arena[tail:], payload) // first: what follows need not wait for it
 	r.floor++
 	r.floorSeq = seq - n + 1
 	r.first = seq - n + 1 + uint64(oldest.next)
@@ -73,5 +69,6 @@ func (w *Window) appendSteadily(stream uint64, payload []byte, now int64) (ordin
 	e.slot = 0
 	e.ord = uint32(r.head)
 	e.next = 0
+	copy(b.arena[tail:], payload)
 	return r.head
 }

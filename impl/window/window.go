@@ -83,7 +83,7 @@ func Resume(limits *Limits, seq uint64) Window {
 // A refused event changes nothing: [*TooLargeError], [*ExhaustedError]. A
 // stream without a record is a mistake of the caller and panics.
 func (w *Window) Append(stream uint64, payload []byte, now int64) (p Position, evicted int, err error) {
-	if ordinal := w.appendSteadily(stream, payload, now); ordinal != 0 {
+	if ordinal := w.AppendSteadily(stream, payload, now); ordinal != 0 {
 		return Position{Seq: w.seq, Stream: stream, Ordinal: ordinal}, 1, nil
 	}
 	return w.append(stream, payload, now)

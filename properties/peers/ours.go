@@ -44,17 +44,15 @@ func openOurs(byHandle bool) func(int) (store, error) {
 }
 
 func (o *ours) append(i int, payload []byte) {
-	var st *session.Stream
+	var err error
 	if o.streams != nil {
-		st = o.streams[i]
+		_, err = o.streams[i].Emit(payload)
+	} else if s, ok := o.registry.Find("", o.names[i]); ok {
+		_, err = s.Emit(0, payload)
 	} else {
-		s, ok := o.registry.Find("", o.names[i])
-		if !ok {
-			panic("a session is gone")
-		}
-		st = s.Standalone()
+		panic("a session is gone")
 	}
-	if _, err := st.Emit(payload); err != nil {
+	if err != nil {
 		panic(err)
 	}
 }
