@@ -118,7 +118,7 @@ func (h *Handler) resume(w http.ResponseWriter, r *http.Request, subject string)
 	})
 	switch {
 	case err != nil:
-		return h.missed(s, h.refused(err))
+		return h.missed(w, s, h.refused(err), decision.Cursor)
 	case v == nil: // complete: nothing was missed, nothing will come
 		if older != nil {
 			older.supersede()
@@ -130,17 +130,6 @@ func (h *Handler) resume(w http.ResponseWriter, r *http.Request, subject string)
 	}
 	v.serve(r, older)
 	return nil
-}
-
-// missed makes of a cursor miss what the options want of one. Whatever else was
-// refused stays as it is, the session's end too; and who comes too late touches
-// nothing (R10).
-func (h *Handler) missed(s *Session, r *Refusal) *Refusal {
-	miss := r.Status == http.StatusConflict && r.Reason != spec.ReasonAttemptSuperseded
-	if h.opts.MissEndsSession && miss && s.core.Terminate() == nil {
-		r.Status = http.StatusNotFound
-	}
-	return r
 }
 
 // terminate answers a DELETE.

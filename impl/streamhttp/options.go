@@ -38,6 +38,13 @@ type Options struct {
 	// and ends the session: for clients of others that know no way out of a
 	// 409, and begin anew after a 404. The reason in the body stays (R5).
 	MissEndsSession bool
+	// MissAnswersCall answers it with status 200 instead, and a stream with one
+	// event: the body of the 409 as the error response to the request whose stream
+	// the cursor names. It is for clients of others that give up the session at
+	// any other status, and ends their call only. The error says what was missed
+	// and not what the call did: it may have run. What answers no call, and a
+	// stream that is forgotten, still gets the 409. Not with MissEndsSession.
+	MissAnswersCall bool
 
 	MessageBytes int64         // largest body of a POST; 0 = spec.DefaultMessageBytes
 	ReadBudget   time.Duration // time in which a body must arrive; 0 = spec.DefaultReadBudget
@@ -87,6 +94,9 @@ func (o Options) withDefaults() (Options, error) {
 		if *d.value == 0 {
 			*d.value = d.is
 		}
+	}
+	if o.MissEndsSession && o.MissAnswersCall {
+		return o, fmt.Errorf("reattach: Options.MissEndsSession and MissAnswersCall exclude each other: choose one answer to a cursor that is refused")
 	}
 	if o.MinRate < 0 {
 		return o, fmt.Errorf("reattach: Options.MinRate is %d, want 0 or more", o.MinRate)
