@@ -67,27 +67,16 @@ func (c *Core) Answer(n uint64, payload []byte, now int64) (e Emitted, err error
 	return e, err
 }
 
-// emit is the hot path of Emit and Answer. What it tells goes to e, which the
-// caller returns: copying it costs as much as finding the row.
-//
-// What a stream's machine says of an event that fits, in the state that the
-// stream is in, does not change until the state does. So it is asked once a
-// state, and rec.plain remembers that the answer was: record it, stay, and do
-// nothing else. Then the next event of that state is recorded at once, if that
-// is the window's common case, which implies that it fits
-// (TestPlainEmitIsEmit holds both against each other).
+// emit is Emit and Answer. What it tells goes to e, which the caller returns:
+// copying it costs as much as finding the row.
 func (c *Core) emit(rec *record, t spec.Trigger, payload []byte, now int64, e *Emitted) error {
-	var ordinal uint64
-	if rec.plain && t == spec.HandlerEmits {
-		ordinal = c.window.AppendSteadily(rec.number, payload, now)
-	}
-	evicted := 1
+	evicted, ordinal := 1, c.emitPlainly(rec, t, payload, now)
 	if ordinal == 0 {
 		op := operation{payload: payload, now: now}
 		if err := c.emitByRow(rec, t, &op); err != nil {
 			return err
 		}
-		ordinal, evicted = op.at.Ordinal, op.evicted
+		evicted, ordinal = op.evicted, op.at.Ordinal
 	}
 	if evicted > 0 && len(c.body.finished) > 0 {
 		c.retire()
@@ -98,6 +87,21 @@ func (c *Core) emit(rec *record, t spec.Trigger, payload []byte, now int64, e *E
 		e.Attached, e.Lag = true, ordinal-v.At.Ordinal
 	}
 	return nil
+}
+
+// emitPlainly is the hot path: it records an event that is like the one before
+// it, and returns its ordinal, or 0 if it is not.
+//
+// What a stream's machine says of an event that fits, in the state that the
+// stream is in, does not change until the state does. So it is asked once a
+// state, and rec.plain remembers that the answer was: record it, stay, and do
+// nothing else. The window's common case implies that the event fits, and that
+// one is evicted (TestPlainEmitIsEmit holds both ways against each other).
+func (c *Core) emitPlainly(rec *record, t spec.Trigger, payload []byte, now int64) (ordinal uint64) {
+	if !rec.plain || t != spec.HandlerEmits {
+		return 0
+	}
+	return c.window.AppendSteadily(rec.number, payload, now)
 }
 
 // emitByRow asks the machine. With an observer, who is to see every row, it

@@ -1,16 +1,15 @@
 package window
 
-// AppendSteadily is append in the one case that nearly every event of a busy
-// session is: the window is full, the stream is the one in slot 0 and spoke
-// last, and room is made by exactly the oldest event, which is of that stream
-// too. It returns the event's ordinal, or 0 if the case is another one; then it
-// has changed nothing. It never evicts another number of events than one.
+// AppendSteadily is [Window.Append] in the one case that nearly every event of a
+// busy session is: the window is full, and room is made by exactly the oldest
+// event. It returns the event's ordinal, and one event was evicted; or 0 if the
+// case is another one, and then it has changed nothing.
 //
 // What it may leave out, and why:
 //
 //	(1) the check for the last ordinal: head ≤ seq, and seq is not the last one
-//	(2) the search for the slot, and the chain: the newest event is at seq, of
-//	    slot 0, so the next one follows it at a distance of 1
+//	(2) a new record, and the beginning of a chain: of the stream's two or more
+//	    retained events one remains, behind which the new one is chained
 //	(3) the index: it has room for as many entries as before
 //	(4) the loop over what to evict: the second oldest event is neither too old
 //	    nor, by number or bytes, one too many
@@ -22,17 +21,23 @@ func (w *Window) AppendSteadily(stream uint64, payload []byte, now int64) (ordin
 	if b == nil {
 		return 0
 	}
-	r, n, size := &b.one, uint64(b.n), len(payload)
-	if n != uint64(l.Events) || n < 2 || seq+1 == 0 || size > l.MaxEvent || size >= l.Bytes ||
-		r.stream != stream || r.headSeq != seq || !b.oneUsed {
+	n, size := uint64(b.n), len(payload)
+	if n != uint64(l.Events) || n < 2 || seq+1 == 0 || size > l.MaxEvent || size >= l.Bytes {
 		return 0
+	}
+	slot, r := uint32(0), &b.one
+	if r.stream != stream || !b.oneUsed {
+		var ok bool
+		if slot, ok = b.find(stream); !ok {
+			return 0
+		}
+		r = b.record(slot)
 	}
 	entries := b.entries
 	mask := uint64(len(entries) - 1)
 	newest, oldest, second := &entries[seq&mask], &entries[(seq-n+1)&mask], &entries[(seq-n+2)&mask]
-
 	at := uint64(now) - uint64(b.base) // huge if now lies before the base
-	if at < uint64(newest.at) || at > uint64(second.at)+uint64(l.Age) || at > maxAge || oldest.slot != 0 {
+	if r.head-r.floor < 2 || at < uint64(newest.at) || at > uint64(second.at)+uint64(l.Age) || at > maxAge {
 		return 0
 	}
 	end := second.off
@@ -53,22 +58,29 @@ func (w *Window) AppendSteadily(stream uint64, payload []byte, now int64) (ordin
 		return 0
 	}
 
-	r.floor++
-	r.floorSeq = seq - n + 1
-	r.first = seq - n + 1 + uint64(oldest.next)
-	newest.next = 1
+	switch oldest.slot {
+	case 0:
+		b.one.evicted(seq-n+1, oldest)
+	case noSlot:
+	default:
+		b.record(oldest.slot).evicted(seq-n+1, oldest)
+	}
 	seq++
-	e := &entries[seq&mask]
+	entries[r.headSeq&mask].next = uint32(seq - r.headSeq)
 	r.head++
 	r.headSeq = seq
 	w.seq = seq
 	b.bytes = bytes
 	b.tail = tail + uint32(size)
+	e := &entries[seq&mask]
 	e.off = tail
 	e.at = uint32(at)
-	e.slot = 0
+	e.slot = slot
 	e.ord = uint32(r.head)
 	e.next = 0
+	if slot != 0 {
+		b.hint = slot
+	}
 	copy(b.arena[tail:], payload)
 	return r.head
 }
