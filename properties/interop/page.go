@@ -100,9 +100,10 @@ const conclusions = `## What to make of it
 
 - **A cursor that is gone.** With 409, the default, the Go SDK ends the whole session, and a call of the TypeScript SDKs
   hangs until its timeout while their session lives. With 404 the session is over for all of them, and none of them opens
-  another by itself. The error answer on a stream ends that one call with an error that its caller sees, and the session
-  goes on: the best of the three where the clients are not ours. To ours it is an event that has no place in the stream, so
-  the epoch ends, and the call is an unknown outcome, as with the others. (The proxy gave this answer in the server's name.)
+  another by itself (` + "`Options.MissEndsSession`" + `). The error answer on a stream (` + "`Options.MissAnswersCall`" + `) ends that one
+  call with an error that its caller sees, and the session goes on: the best of the three where the clients are not ours.
+  The error does not say that the call did not run. To ours it is an event that has no place in the stream, so the epoch
+  ends, and the call is an unknown outcome, as with the others.
 - **204.** No client asks for a stream whose answer it has. One that is told that nothing will come while it waits for an
   answer hangs (TypeScript) or fails the call (Go). A server of ours gives 204 only to a cursor at the end of a finished
   stream, so an SDK's client that has the answer never meets it.

@@ -25,7 +25,7 @@ const (
 )
 
 // Misses lists the forms that [Miss.Apply] knows.
-func Misses() []Miss { return []Miss{MissConflict, MissGone} }
+func Misses() []Miss { return []Miss{MissConflict, MissGone, MissError} }
 
 // Apply sets the option.
 func (m Miss) Apply(o *gosdk.Options) error {
@@ -33,6 +33,8 @@ func (m Miss) Apply(o *gosdk.Options) error {
 	case MissConflict:
 	case MissGone:
 		o.HTTP.MissEndsSession = true
+	case MissError:
+		o.HTTP.MissAnswersCall = true
 	default:
 		return fmt.Errorf("a cursor that is gone is answered by %v, not by %q", Misses(), m)
 	}

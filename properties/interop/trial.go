@@ -54,7 +54,7 @@ func Trials() []Trial {
 		trials = append(trials, Trial{"finished-" + at.id, "another process asks for a finished stream, " + at.title, nil,
 			func(ctx context.Context, k Kind) (string, error) { return finished(ctx, k, at.back) }})
 	}
-	for _, m := range append(Misses(), MissError) {
+	for _, m := range Misses() {
 		trials = append(trials, Trial{"miss-" + string(m), "the cursor is gone, told as " + m.told(), nil,
 			func(ctx context.Context, k Kind) (string, error) { return missed(ctx, k, m) }})
 	}
@@ -235,14 +235,7 @@ func finished(ctx context.Context, k Kind, back int) (string, error) {
 }
 
 func missed(ctx context.Context, k Kind, m Miss) (string, error) {
-	form := m
-	if m == MissError {
-		form = MissConflict // which the wire tells as the error answer that a server would give
-	}
-	return on(ctx, k, form, 0, func(b *Bench, c Client) (string, error) {
-		if m == MissError {
-			b.Wire.TellMisses()
-		}
+	return on(ctx, k, m, 0, func(b *Bench, c Client) (string, error) {
 		l := c.Call(ToolForget, nil, 3*brief)
 		if l.Error == "" {
 			return "", fmt.Errorf("answered %q: the cursor was not gone, the trial shows nothing", l.Text)

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"strings"
 	"sync"
 )
 
@@ -25,9 +24,7 @@ type Wire struct {
 	mu    sync.Mutex
 	rand  *rand.Rand // nil: nothing breaks by chance
 	marks []mark
-	ended bool            // every resumption is answered with 204
-	tells bool            // a miss is told as an error answer
-	call  json.RawMessage // the id of the last tool call
+	ended bool // every resumption is answered with 204
 	cuts  int
 	log   []Exchange
 	sent  map[string]int // by the method of the message
@@ -65,11 +62,10 @@ func NewWire(target string, seed uint64) (*Wire, error) {
 		w.rand = rand.New(rand.NewPCG(seed, seed))
 	}
 	w.proxy = &httputil.ReverseProxy{
-		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: u.Scheme, Host: u.Host}) },
-		FlushInterval:  -1,
-		Transport:      &http.Transport{DisableCompression: true},
-		ModifyResponse: w.tellMiss,
-		ErrorLog:       log.New(io.Discard, "", 0), // broken streams are the point
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: u.Scheme, Host: u.Host}) },
+		FlushInterval: -1,
+		Transport:     &http.Transport{DisableCompression: true},
+		ErrorLog:      log.New(io.Discard, "", 0), // broken streams are the point
 		ErrorHandler: func(rw http.ResponseWriter, _ *http.Request, err error) {
 			rw.WriteHeader(http.StatusBadGateway)
 		},
@@ -97,42 +93,6 @@ func (w *Wire) Complete() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ended = true
-}
-
-// TellMisses turns each refusal of a cursor into an error answer to the call,
-// on a stream of status 200.
-func (w *Wire) TellMisses() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.tells = true
-}
-
-// tellMiss does that with one answer. The event carries no id: it is not of the
-// stream that is gone.
-func (w *Wire) tellMiss(answer *http.Response) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.tells || answer.StatusCode != http.StatusConflict || answer.Request.Header.Get("Last-Event-ID") == "" {
-		return nil
-	}
-	var refused map[string]any
-	if err := json.NewDecoder(answer.Body).Decode(&refused); err != nil {
-		return err
-	}
-	answer.Body.Close()
-	refused["id"] = w.call
-	text, err := json.Marshal(refused)
-	if err != nil {
-		return err
-	}
-	event := "data: " + string(text) + "\n\n"
-	answer.StatusCode, answer.Status = http.StatusOK, "200 OK"
-	answer.Header.Set("Content-Type", "text/event-stream")
-	answer.Header.Set("Mcp-Session-Id", answer.Request.Header.Get("Mcp-Session-Id"))
-	answer.Header.Del("Content-Length")
-	answer.ContentLength = -1
-	answer.Body = io.NopCloser(strings.NewReader(event))
-	return nil
 }
 
 // Cuts is how many streams were broken.
@@ -170,16 +130,10 @@ func (w *Wire) Sent(method string) int {
 func (w *Wire) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	e := Exchange{Method: r.Method, Cursor: r.Header.Get("Last-Event-ID"), Session: r.Header.Get("Mcp-Session-Id") != ""}
 	if body, err := io.ReadAll(r.Body); err == nil {
-		var message struct {
-			Method string
-			ID     json.RawMessage
-		}
+		var message struct{ Method string }
 		json.Unmarshal(body, &message) // what is no message has no method
 		w.mu.Lock()
 		w.sent[message.Method]++
-		if message.Method == "tools/call" {
-			w.call = message.ID
-		}
 		w.mu.Unlock()
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
