@@ -48,7 +48,7 @@ type envelope struct {
 // none may be there twice: what another program on the way understood, by a
 // laxer reading, would otherwise differ from what is done here.
 func parseEnvelope(text []byte) (e envelope, err error) {
-	if !json.Valid(text) {
+	if !valid(text) {
 		return e, fmt.Errorf("%w: not JSON", ErrMessage)
 	}
 	text = bytes.TrimSpace(text)
@@ -103,7 +103,7 @@ func (e *envelope) classify(method json.RawMessage) error {
 	if e.result != nil || e.fault != nil {
 		return fmt.Errorf("%w: both a method and an outcome", ErrMessage)
 	}
-	if method[0] != '"' || json.Unmarshal(method, &e.method) != nil || e.method == "" {
+	if e.method = methodText(method); method[0] != '"' || e.method == "" {
 		return fmt.Errorf("%w: method is not a text", ErrMessage)
 	}
 	if e.id == nil {

@@ -1,6 +1,7 @@
 package streamhttp
 
 import (
+	"bytes"
 	"encoding/json"
 	"iter"
 )
@@ -35,10 +36,7 @@ func skipSpace(text []byte, i int) int {
 
 // skipString returns the place behind the string that begins at i.
 func skipString(text []byte, i int) int {
-	for i++; text[i] != '"'; i++ {
-		if text[i] == '\\' {
-			i++
-		}
+	for i = plainTo(text, i+1); text[i] != '"'; i = plainTo(text, i+2) { // an escape
 	}
 	return i + 1
 }
@@ -75,14 +73,12 @@ func skipValue(text []byte, i int) int {
 
 func unquote(quoted []byte) []byte {
 	inner := quoted[1 : len(quoted)-1]
-	for _, c := range inner {
-		if c == '\\' {
-			var text string
-			if json.Unmarshal(quoted, &text) != nil {
-				return inner
-			}
-			return []byte(text)
-		}
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return inner
 	}
-	return inner
+	var text string
+	if json.Unmarshal(quoted, &text) != nil {
+		return inner
+	}
+	return []byte(text)
 }
