@@ -33,7 +33,15 @@ func TestStoryMissAnswersTheCall(t *testing.T) {
 		!strings.Contains(body, want) || !strings.Contains(body, string(spec.ReasonCursorEvicted)) {
 		t.Errorf("a miss is told as %q, want %s and the reason", body, want)
 	}
-	same(t, "the session still serves a good cursor", p.attach(ids[3]).read(2), span("e", 5, 6))
+	if got := r.header.Get("Mcp-Session-Id"); got != p.session {
+		t.Errorf("it is the answer of session %q", got)
+	}
+	// Where there is no call to answer it is the refusal that it was.
+	p.attach(elsewhere(t, ids[0], func(id *spec.EventID) { id.Stream, id.Seq, id.Ordinal = 0, 99, 99 })).refused(spec.ReasonCursorAhead)
+	p.attach(elsewhere(t, ids[0], func(id *spec.EventID) { id.Tag = spec.TagOf("another", "") })).refused(spec.ReasonCursorForeign)
+	newer := p.send("GET", "", "Last-Event-ID", ids[3], "Reattach-Attempt", "1.2")
+	same(t, "the session still serves a good cursor", newer.read(2), span("e", 5, 6))
+	p.send("GET", "", "Last-Event-ID", ids[3], "Reattach-Attempt", "1.1").refused(spec.ReasonAttemptSuperseded)
 	answer(t, m.Stream, "done")
 	next, m := s.call(p)
 	answer(t, m.Stream, "next")

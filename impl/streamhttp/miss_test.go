@@ -94,7 +94,7 @@ func TestMissWithoutACallIsRefused(t *testing.T) {
 		"the standalone stream":    {spec.EventID{Tag: standalone.Tag, Seq: 9, Ordinal: 9}.String(), spec.ReasonCursorAhead},
 		"a forgotten stream":       {spec.EventID{Tag: standalone.Tag, Seq: 1, Stream: 1, Ordinal: 1}.String(), spec.ReasonCursorEvicted},
 		"a stream that never was":  {spec.EventID{Tag: standalone.Tag, Seq: 9, Stream: 9, Ordinal: 9}.String(), spec.ReasonCursorUnissued},
-		"another session's stream": {spec.EventID{Tag: other.Tag, Seq: 1, Stream: 2, Ordinal: 1}.String(), spec.ReasonCursorForeign},
+		"another session's stream": {spec.EventID{Tag: other.Tag, Seq: 1, Stream: 4, Ordinal: 1}.String(), spec.ReasonCursorForeign},
 		"no cursor at all":         {"nonsense", spec.ReasonCursorMalformed},
 	} {
 		got := refusalOf(t, r.request(t.Context(), http.MethodGet, "", HeaderLastEventID, c.cursor))

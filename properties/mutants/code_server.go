@@ -20,7 +20,7 @@ var attemptMutants = []Mutant{
 	edit("attempt-counter-first", "R10 R30", "the counter counts, whoever counted",
 		"spec/attempt.go", `return cmp.Or(cmp.Compare(a.Generation, b.Generation), cmp.Compare(a.Counter, b.Counter))`, `return cmp.Or(cmp.Compare(a.Counter, b.Counter), cmp.Compare(a.Generation, b.Generation))`),
 	edit("attempt-late-ends-session", "R10", "a 409 is a miss",
-		handlerGo, `miss := r.Status == http.StatusConflict && r.Reason != spec.ReasonAttemptSuperseded`, `miss := r.Status == http.StatusConflict`),
+		missGo, `if r.Status != http.StatusConflict || r.Reason == spec.ReasonAttemptSuperseded {`, `if r.Status != http.StatusConflict {`),
 }
 
 const (
