@@ -2,11 +2,9 @@ package properties_test
 
 import (
 	"bytes"
-	"context"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -20,29 +18,11 @@ var (
 	killSeed = flag.Uint64("kills.seed", 1, "of the instants and the network of TestKilled…")
 )
 
-// Of the client process that TestKilledClient starts and kills.
-const (
-	recordChild = "REATTACH_TEST_RECORD_CHILD" // directory of its files
-	recordURL   = "REATTACH_TEST_RECORD_URL"
-	recordHow   = "REATTACH_TEST_RECORD_HOW"  // a name in recordPolicies
-	recordLast  = "REATTACH_TEST_RECORD_LAST" // set for the last one
-)
-
 func init() {
-	dir := os.Getenv(recordChild)
-	if dir == "" {
-		return
-	}
-	applied, err := os.OpenFile(filepath.Join(dir, "applied"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err == nil {
-		store := recordPolicies[os.Getenv(recordHow)].store(client.OpenFile(filepath.Join(dir, "record")), applied)
-		err = killed.Work(context.Background(), os.Getenv(recordURL), store, os.Getenv(recordLast) != "")
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(0)
+	killed.Main(func(dir, how string) (client.Store, error) {
+		applied, err := os.OpenFile(filepath.Join(dir, "applied"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		return recordPolicies[how].store(client.OpenFile(filepath.Join(dir, "record")), applied), err
+	})
 }
 
 // recordPolicies are the two ways to commit where the effects lie outside the
@@ -102,15 +82,7 @@ func killClients(t *testing.T, how string, judgedAs killed.Policy, seed uint64, 
 	t.Helper()
 	dir, began := t.TempDir(), time.Now()
 	n, _, err := killed.Run(t.Context(), killed.Options{
-		Seed: seed, Kills: kills, Policy: judgedAs,
-		Child: func(url string, last bool) *exec.Cmd {
-			c := exec.CommandContext(t.Context(), os.Args[0])
-			c.Env = append(os.Environ(), recordChild+"="+dir, recordURL+"="+url, recordHow+"="+how)
-			if last {
-				c.Env = append(c.Env, recordLast+"=1")
-			}
-			return c
-		},
+		Seed: seed, Kills: kills, Policy: judgedAs, Dir: dir, How: how,
 		Left: func() (left killed.Left, err error) {
 			// It takes the lock, which a process that was killed holds no more.
 			if left.Record, err = client.OpenFile(filepath.Join(dir, "record")).Load(t.Context()); err == nil {

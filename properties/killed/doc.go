@@ -3,9 +3,9 @@
 // one.
 //
 // A [Bank] is the server: it tells of its bookings by events, behind a ledger.
-// [Work] is what the client process does. [Run] starts the process, kills it,
-// reads what is there and judges, many times; then it lets the last one finish
-// and compares with the bank's books. How much a crash may do depends on the
+// [Main] is the client process. [Run] starts it, kills it, reads what is there and
+// judges, many times; then it lets the last one finish and compares with the
+// bank's books. How much a crash may do depends on the
 // [Policy] under which the client commits.
 //
 // It is for tests: those of package properties, with files, and of package

@@ -3,7 +3,6 @@ package killed
 import (
 	"context"
 	"fmt"
-	"os/exec"
 )
 
 // Options of [Run].
@@ -11,8 +10,8 @@ type Options struct {
 	Seed   uint64 // of the network and the instants
 	Kills  int
 	Policy Policy
-	// Child returns the process that is to call [Work].
-	Child func(url string, last bool) *exec.Cmd
+	// Dir holds the process's files, and How says how it commits: for [Main].
+	Dir, How string
 	// Left reads what the process that was just killed left behind.
 	Left func() (Left, error)
 }
@@ -29,7 +28,7 @@ func Run(ctx context.Context, o Options) (total Count, books map[string]int64, e
 	defer bank.Close()
 	killer := NewKiller(o.Seed)
 	for kill := 1; kill <= o.Kills; kill++ {
-		if _, err := killer.Kill(ctx, o.Child(bank.proxy.URL(), false)); err != nil {
+		if _, err := killer.Kill(ctx, o.child(ctx, bank.proxy.URL(), false)); err != nil {
 			return total, nil, fmt.Errorf("seed %d, process %d: %w", o.Seed, kill, err)
 		}
 		if _, err := bank.look(o, kill, &total); err != nil {
@@ -40,7 +39,7 @@ func Run(ctx context.Context, o Options) (total Count, books map[string]int64, e
 	bank.calm = true
 	bank.mu.Unlock()
 	bank.proxy.ResetAll()
-	if err := finish(ctx, o.Child(bank.proxy.URL(), true)); err != nil {
+	if err := finish(ctx, o.child(ctx, bank.proxy.URL(), true)); err != nil {
 		return total, nil, fmt.Errorf("seed %d, the last process: %w", o.Seed, err)
 	}
 	left, err := bank.look(o, o.Kills, &total)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"sync"
 	"time"
 
@@ -16,12 +17,47 @@ import (
 // workers is how many transfers a client has under way at a time.
 const workers = 3
 
-// Work is what a client process does until it is killed: it goes on where the
-// record stands, settles what the last process left open, and makes transfers.
-// The last one settles, waits until nothing more can come, and returns nil.
-//
-// It says on the standard output that it is up.
-func Work(ctx context.Context, url string, store client.Store, last bool) error {
+// What the environment of a client process says.
+const (
+	envDir  = "REATTACH_KILLED_DIR"
+	envHow  = "REATTACH_KILLED_HOW"
+	envURL  = "REATTACH_KILLED_URL"
+	envLast = "REATTACH_KILLED_LAST" // "1" for the one that may finish
+)
+
+// child returns the client process: this program, which calls [Main].
+func (o Options) child(ctx context.Context, url string, last bool) *exec.Cmd {
+	c := exec.CommandContext(ctx, os.Args[0])
+	c.Env = append(os.Environ(), envDir+"="+o.Dir, envHow+"="+o.How, envURL+"="+url)
+	if last {
+		c.Env = append(c.Env, envLast+"=1")
+	}
+	return c
+}
+
+// Main is for the init of a test: in a client process it opens the store and
+// works until it is killed, and nothing of the tests runs. Elsewhere it does
+// nothing.
+func Main(open func(dir, how string) (client.Store, error)) {
+	dir := os.Getenv(envDir)
+	if dir == "" {
+		return
+	}
+	store, err := open(dir, os.Getenv(envHow))
+	if err == nil {
+		err = work(context.Background(), os.Getenv(envURL), store, os.Getenv(envLast) == "1")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// work goes on where the record stands, settles what the last process left open,
+// and makes transfers. The last one settles, waits until nothing more can come,
+// and returns nil. It says on the standard output that it is up.
+func work(ctx context.Context, url string, store client.Store, last bool) error {
 	c, err := streamhttp.Dial(ctx, url, streamhttp.DialOptions{Store: store, Driver: client.Options{
 		BackoffBase: time.Millisecond, BackoffMax: 20 * time.Millisecond, MaxRetryHint: 20 * time.Millisecond,
 		Core: client.CoreOptions{ResumeAttempts: 1000},

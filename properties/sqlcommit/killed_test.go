@@ -6,8 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -21,20 +19,7 @@ var (
 	seed  = flag.Uint64("seed", 1, "of TestExactlyOnce")
 )
 
-// The client process: `<test binary>` with these set.
-const (
-	childFile = "REATTACH_SQLCOMMIT_FILE" // of the database
-	childURL  = "REATTACH_SQLCOMMIT_URL"
-	childLast = "REATTACH_SQLCOMMIT_LAST"
-	childHow  = "REATTACH_SQLCOMMIT_HOW" // a name in stores
-)
-
-func init() {
-	if file := os.Getenv(childFile); file != "" {
-		fmt.Fprintln(os.Stderr, child(context.Background(), file))
-		os.Exit(1)
-	}
-}
+func init() { killed.Main(openStore) }
 
 // stores names the right store, and the wrong ones that one is tempted to write.
 var stores = map[string]func(*Store, *Ledger, *sql.DB) client.Store{
@@ -43,15 +28,16 @@ var stores = map[string]func(*Store, *Ledger, *sql.DB) client.Store{
 	"effect first":    func(s *Store, l *Ledger, db *sql.DB) client.Store { return apart{s, l, db, true} },
 }
 
-func child(ctx context.Context, file string) error {
-	db, err := OpenDatabase(file)
+// openStore is the client process's side of the database.
+func openStore(dir, how string) (client.Store, error) {
+	ctx := context.Background()
+	db, err := OpenDatabase(filepath.Join(dir, file))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	how := os.Getenv(childHow)
 	ledger, err := OpenLedger(ctx, db)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	apply := ledger.Apply
 	if how != "one transaction" {
@@ -59,14 +45,9 @@ func child(ctx context.Context, file string) error {
 	}
 	store, err := Open(ctx, db, "bank", apply)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	last := os.Getenv(childLast) != ""
-	if err := killed.Work(ctx, os.Getenv(childURL), stores[how](store, ledger, db), last); err != nil || !last {
-		return err
-	}
-	os.Exit(0)
-	return nil
+	return stores[how](store, ledger, db), nil
 }
 
 // apart is wrong: effect and token have a transaction each.
@@ -110,34 +91,14 @@ func (a apart) effects(ctx context.Context, events []client.Event) error {
 // and how far its balances are off in the end.
 func run(t *testing.T, how string, seed uint64, kills int) (killed.Count, error) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "bank.db")
-	db, err := OpenDatabase(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	ledger, err := OpenLedger(t.Context(), db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := Open(t.Context(), db, "bank", ledger.Apply)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := t.TempDir()
+	d := open(t, filepath.Join(dir, file))
 	began := time.Now()
 	n, books, err := killed.Run(t.Context(), killed.Options{
-		Seed: seed, Kills: kills, Policy: killed.Atomic,
-		Child: func(url string, last bool) *exec.Cmd {
-			c := exec.CommandContext(t.Context(), os.Args[0])
-			c.Env = append(os.Environ(), childFile+"="+file, childURL+"="+url, childHow+"="+how)
-			if last {
-				c.Env = append(c.Env, childLast+"=1")
-			}
-			return c
-		},
+		Seed: seed, Kills: kills, Policy: killed.Atomic, Dir: dir, How: how,
 		Left: func() (left killed.Left, err error) {
-			if left.Record, err = store.Load(t.Context()); err == nil {
-				left.Applied, err = journal(t.Context(), db)
+			if left.Record, err = d.Load(t.Context()); err == nil {
+				left.Applied, err = journal(t.Context(), d.db)
 			}
 			return left, err
 		},
@@ -146,7 +107,7 @@ func run(t *testing.T, how string, seed uint64, kills int) (killed.Count, error)
 	if err != nil {
 		return n, err
 	}
-	if balances, err := ledger.Balances(t.Context()); err != nil || !maps.Equal(balances, books) {
+	if balances, err := d.ledger.Balances(t.Context()); err != nil || !maps.Equal(balances, books) {
 		return n, fmt.Errorf("the balances are %v, the bank's are %v; %v", balances, books, err)
 	}
 	return n, nil

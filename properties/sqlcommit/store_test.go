@@ -13,6 +13,8 @@ import (
 	"example.com/reattach/spec"
 )
 
+const file = "bank.db"
+
 // A desk is a ledger in a database, and the store of its record.
 type desk struct {
 	t      *testing.T
@@ -21,9 +23,9 @@ type desk struct {
 	*Store
 }
 
-func open(t *testing.T, file string) *desk {
+func open(t *testing.T, path string) *desk {
 	t.Helper()
-	db, err := OpenDatabase(file)
+	db, err := OpenDatabase(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +41,7 @@ func open(t *testing.T, file string) *desk {
 	return &desk{t, db, ledger, store}
 }
 
-func newDesk(t *testing.T) *desk { return open(t, filepath.Join(t.TempDir(), "bank.db")) }
+func newDesk(t *testing.T) *desk { return open(t, filepath.Join(t.TempDir(), file)) }
 
 // has is what is on account a, and how far the token of the standalone stream is.
 func (d *desk) has(balance int64, position string) {
@@ -84,8 +86,8 @@ func (d *desk) book(n uint64) error {
 
 // It is what every store of a record must be.
 func TestStoreIsOne(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "bank.db")
-	storetest.Run(t, func(t *testing.T) client.Store { return open(t, file).Store })
+	path := filepath.Join(t.TempDir(), file)
+	storetest.Run(t, func(t *testing.T) client.Store { return open(t, path).Store })
 }
 
 func TestRecordsOfSeveralNamesInOneDatabase(t *testing.T) {
@@ -136,9 +138,9 @@ func TestAnApplicationThatPanicsLeavesNothing(t *testing.T) {
 // R30: of two processes with one record only the one that wrote last applies; the
 // other one is refused before its effect is begun, whatever it knew.
 func TestWhoWasOvertakenAppliesNothing(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "bank.db")
-	first := open(t, file).begin()
-	second := open(t, file)
+	path := filepath.Join(t.TempDir(), file)
+	first := open(t, path).begin()
+	second := open(t, path)
 	if _, err := second.Load(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +161,7 @@ func TestWhoWasOvertakenAppliesNothing(t *testing.T) {
 		t.Errorf("a fence of the second: %v", err)
 	}
 	// And who took the lease says so.
-	third := open(t, file)
+	third := open(t, path)
 	third.mustCommit(client.Change{Kind: client.TakeLease})
 	if err := first.book(2); !errors.Is(err, spec.ReasonLeaseLost) {
 		t.Errorf("the first, whose lease is gone: %v", err)
