@@ -1,7 +1,6 @@
 package streamhttp
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -48,52 +47,72 @@ type envelope struct {
 // none may be there twice: what another program on the way understood, by a
 // laxer reading, would otherwise differ from what is done here.
 func parseEnvelope(text []byte) (e envelope, err error) {
-	if !valid(text) {
-		return e, fmt.Errorf("%w: not JSON", ErrMessage)
+	begin := skipSpace(text, 0)
+	if !hasAt(text, begin, '{') {
+		return e, notAnObject(text, begin)
 	}
-	text = bytes.TrimSpace(text)
-	switch text[0] {
-	case '{':
-	case '[':
+	var m messageMembers
+	end := checkObject(text, begin, 1, m.member)
+	switch {
+	case end < 0 || skipSpace(text, end) < len(text):
+		return e, errNotJSON
+	case m.twice:
+		return e, fmt.Errorf("%w: a member is there twice", ErrMessage)
+	case string(m.protocol) != `"2.0"`:
+		return e, fmt.Errorf("%w: jsonrpc is not \"2.0\"", ErrMessage)
+	}
+	err = m.classify(m.name)
+	return m.envelope, err
+}
+
+var errNotJSON = fmt.Errorf("%w: not JSON", ErrMessage)
+
+// notAnObject says why a text that does not begin an object is no message.
+func notAnObject(text []byte, begin int) error {
+	switch {
+	case !valid(text):
+		return errNotJSON
+	case text[begin] == '[':
 		// Revision 2025-03-26 knew batches; no SDK sends them, later revisions
 		// have none, and several calls on one stream would share one fate: the
 		// last answer finishes a stream.
-		return e, fmt.Errorf("%w: a batch; send each message in a POST of its own", ErrMessage)
+		return fmt.Errorf("%w: a batch; send each message in a POST of its own", ErrMessage)
 	default:
-		return e, fmt.Errorf("%w: not an object", ErrMessage)
+		return fmt.Errorf("%w: not an object", ErrMessage)
 	}
-	var protocol json.RawMessage
-	var method json.RawMessage
-	seen := 0
-	for key, value := range members(text) {
-		var to *json.RawMessage
-		var bit int
-		switch string(key) {
-		case "jsonrpc":
-			to, bit = &protocol, 1
-		case "id":
-			to, bit = &e.id, 2
-		case "method":
-			to, bit = &method, 4
-		case "params":
-			to, bit = &e.params, 8
-		case "result":
-			to, bit = &e.result, 16
-		case "error":
-			to, bit = &e.fault, 32
-		default:
-			continue
-		}
-		if seen&bit != 0 {
-			return e, fmt.Errorf("%w: a member is there twice", ErrMessage)
-		}
-		seen |= bit
-		*to = value
+}
+
+// messageMembers puts the members of a message where they belong.
+type messageMembers struct {
+	envelope
+	protocol json.RawMessage
+	name     json.RawMessage // of the method
+	seen     int
+	twice    bool
+}
+
+func (m *messageMembers) member(quoted, value []byte) {
+	var to *json.RawMessage
+	var bit int
+	switch string(unquote(quoted)) {
+	case "jsonrpc":
+		to, bit = &m.protocol, 1
+	case "id":
+		to, bit = &m.id, 2
+	case "method":
+		to, bit = &m.name, 4
+	case "params":
+		to, bit = &m.params, 8
+	case "result":
+		to, bit = &m.result, 16
+	case "error":
+		to, bit = &m.fault, 32
+	default:
+		return
 	}
-	if string(protocol) != `"2.0"` {
-		return e, fmt.Errorf("%w: jsonrpc is not \"2.0\"", ErrMessage)
-	}
-	return e, e.classify(method)
+	m.twice = m.twice || m.seen&bit != 0
+	m.seen |= bit
+	*to = value
 }
 
 func (e *envelope) classify(method json.RawMessage) error {

@@ -21,10 +21,11 @@ var knownMethods = func() map[string]string {
 }()
 
 // methodText returns the method that a JSON text names, or "" if it names none.
-func methodText(text json.RawMessage) (method string) {
+func methodText(text json.RawMessage) string {
 	if known, ok := knownMethods[string(text)]; ok {
 		return known
 	}
+	var method string
 	if json.Unmarshal(text, &method) != nil {
 		return ""
 	}

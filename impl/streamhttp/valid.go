@@ -30,7 +30,7 @@ func checkValue(text []byte, i, depth int) int {
 	case c == '"':
 		return checkString(text, i)
 	case c == '{':
-		return checkObject(text, i, depth+1)
+		return checkObject(text, i, depth+1, nil)
 	case c == '[':
 		return checkArray(text, i, depth+1)
 	case c == '-' || isDigit(c):
@@ -52,7 +52,10 @@ func checkWord(text []byte, i int, word string) int {
 	return -1
 }
 
-func checkObject(text []byte, i, depth int) int {
+// checkObject returns the place behind the object that begins at i, or -1. It
+// gives each its members, in order: the key with its quotes, and the value. What
+// it gave of an object that turns out to be none means nothing.
+func checkObject(text []byte, i, depth int, each func(key, value []byte)) int {
 	if depth > maxDepth {
 		return -1
 	}
@@ -63,14 +66,20 @@ func checkObject(text []byte, i, depth int) int {
 		if !hasAt(text, i, '"') {
 			return -1
 		}
-		if i = checkString(text, i); i < 0 {
+		key := i
+		keyEnd := checkString(text, i)
+		if keyEnd < 0 {
 			return -1
 		}
-		if i = skipSpace(text, i); !hasAt(text, i, ':') {
+		if i = skipSpace(text, keyEnd); !hasAt(text, i, ':') {
 			return -1
 		}
-		if i = checkValue(text, skipSpace(text, i+1), depth); i < 0 {
+		value := skipSpace(text, i+1)
+		if i = checkValue(text, value, depth); i < 0 {
 			return -1
+		}
+		if each != nil {
+			each(text[key:keyEnd], text[value:i:i])
 		}
 		if i = skipSpace(text, i); !hasAt(text, i, ',') {
 			return after(text, i, '}')
