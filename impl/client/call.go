@@ -98,13 +98,17 @@ func (c *Client) start(ctx context.Context, r Request) (*flight, error) {
 		return nil, fmt.Errorf("client: building call %v: %w", id, err)
 	}
 	f := newFlight(id, r.OnEvent)
-	return f, c.do(func(core *Core) ([]Action, error) {
+	err = c.do(func(core *Core) ([]Action, error) {
 		actions, err := core.Send(id, payload)
 		if err == nil {
 			c.flights[id] = f
 		}
 		return actions, err
 	})
+	if errors.Is(err, ErrNoStream) { // its epoch ended while it was being built
+		err = &NotRunError{Stream: id, Reason: spec.ReasonEpochAbandoned}
+	}
+	return f, err
 }
 
 // Events is Call as an iterator: every event of the call, the answer last. It

@@ -262,3 +262,29 @@ func (s *slow) Open(ctx context.Context, r OpenRequest) (Opened, error) {
 	sleep(ctx, 10*time.Second)
 	return s.server.Open(ctx, r)
 }
+
+// An epoch that ends while a call is being built ends it, typed: it was never
+// sent, so it did not run, whether the next epoch is open by then or not.
+func TestAnEpochEndsWhileACallIsBuilt(t *testing.T) {
+	for _, next := range []bool{false, true} {
+		story(t, func(t *testing.T, ctx context.Context) {
+			s := &server{handle: says("answer")}
+			c := dial(t, s, &MemoryStore{}, Options{NoStandalone: true})
+			answer, err := c.Call(ctx, Request{Build: func(uint64) ([]byte, error) {
+				if err := c.Abandon(ctx); err != nil {
+					t.Error(err)
+				}
+				if next {
+					if err := c.Open(ctx, []byte("initialize")); err != nil {
+						t.Error(err)
+					}
+				}
+				return []byte("call"), nil
+			}})
+			var notRun *NotRunError
+			if !errors.As(err, &notRun) || !errors.Is(err, spec.ReasonEpochAbandoned) || len(c.Unknowns()) != 0 {
+				t.Errorf("next epoch open %v: %q, %v, unknowns %v", next, answer.Payload, err, c.Unknowns())
+			}
+		})
+	}
+}
