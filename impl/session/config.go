@@ -30,6 +30,13 @@ type Config struct {
 	// payload that no window may retain, the event says [UnknownText].
 	Unknown func(LostCall) []byte
 
+	// Persist is asked to make durable what a row is about to do, before the row
+	// fires; nil: nothing outlives the core. An error refuses the move, and then
+	// nothing has changed (R14). See [Store].
+	Persist func(*Core, Entry) error
+	// CallNote returns what is kept durably of what a call was opened with.
+	CallNote func(meta any) []byte
+
 	// Observe is told of every row that fired or was refused, while the
 	// session is locked: it must neither wait nor call back.
 	Observe func(Observation)

@@ -179,6 +179,11 @@ func (c *Core) viewsCapped(d Decision) bool {
 // fireSession fires a trigger of the session and runs the row's effects.
 func (c *Core) fireSession(t spec.Trigger, facts spec.Facts, op *operation) error {
 	step, err := c.cfg.Machines.Session.Fire(c.state, t, facts)
+	if err == nil && c.cfg.Persist != nil {
+		if err := c.persistSession(step, op); err != nil {
+			return err
+		}
+	}
 	if c.cfg.Observe != nil {
 		c.observe(c.cfg.Machines.Session, nil, step, err, op)
 	}
@@ -201,6 +206,11 @@ func (c *Core) fire(rec *record, t spec.Trigger, facts spec.Facts, op *operation
 // take runs what the stream's machine said: the effects of the row, and then
 // the move. It is where every move of a stream goes through.
 func (c *Core) take(rec *record, step fsm.Step, err error, op *operation) error {
+	if err == nil && c.cfg.Persist != nil {
+		if err := c.persistStream(step, rec, op); err != nil {
+			return err
+		}
+	}
 	if c.cfg.Observe != nil {
 		c.observe(c.cfg.Machines.Stream, rec, step, err, op)
 	}

@@ -92,7 +92,9 @@ func (c *Core) perform(step fsm.Step, rec *record, op *operation) error {
 		case spec.Record:
 			c.record(rec, op)
 		case spec.RecordUnknown:
-			op.payload = c.cfg.unknown(LostCall{Session: c.meta, Stream: rec.number, Call: rec.meta})
+			if op.payload == nil { // else it is durable already
+				op.payload = c.cfg.unknown(LostCall{Session: c.meta, Stream: rec.number, Call: rec.meta})
+			}
 			if c.fits(op.payload) { // it is within the bounds, so only numbers can be lacking
 				c.record(rec, op)
 			}

@@ -40,6 +40,12 @@ type Options struct {
 	// acknowledged events (R14); else "".
 	Generation string
 
+	// Store keeps sessions beyond this process (R14); nil: they live in memory
+	// only. With it, Generation is the store's to say. Notes carry through it
+	// what belongs to the application; nil: nothing.
+	Store Store
+	Notes Notes
+
 	// Unknown builds the payload of the typed error answer that ends a call
 	// whose work was cancelled (R9b). It is called while the session is
 	// locked: it must neither wait nor call back. See [Config].
@@ -102,6 +108,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("session: Options.EventBytes is %d, want less than WindowBytes, which is %d", o.EventBytes, o.WindowBytes)
 	case o.SubjectSessions > o.Sessions:
 		return o, fmt.Errorf("session: Options.SubjectSessions is %d, want at most Sessions, which is %d", o.SubjectSessions, o.Sessions)
+	case o.Store != nil && o.Generation != "":
+		return o, fmt.Errorf("session: Options.Generation is %q, want none: the Store says its own", o.Generation)
 	case o.Streams <= o.Requests:
 		return o, fmt.Errorf("session: Options.Streams is %d, want more than Requests, which is %d: each call needs a record, and so does the standalone stream", o.Streams, o.Requests)
 	}
@@ -116,7 +124,7 @@ func (o Options) withDefaults() (Options, error) {
 
 // config returns what the sessions' cores share.
 func (o Options) config() *Config {
-	return &Config{
+	cfg := &Config{
 		Machines: o.Machines,
 		Window: window.Limits{
 			Events: o.WindowEvents, Age: o.WindowAge.Milliseconds(),
@@ -128,6 +136,13 @@ func (o Options) config() *Config {
 		Unknown:      o.Unknown,
 		Observe:      o.Observe,
 	}
+	if o.Store != nil {
+		cfg.Persist = persist
+	}
+	if o.Notes != nil {
+		cfg.CallNote = o.Notes.Call
+	}
+	return cfg
 }
 
 // tick returns how finely time is told: budgets are kept, and events stamped,

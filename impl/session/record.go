@@ -43,6 +43,7 @@ type body struct {
 
 	notes []Note
 	done  chan struct{} // the registry's: closed when the session has ended
+	held  *held         // the registry's, if it has a store
 }
 
 // lastStream is a number that is never assigned: numbers end, they never start

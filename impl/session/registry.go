@@ -29,6 +29,8 @@ type Registry struct {
 	sessions int
 	draining bool
 	closed   bool
+	stored   *Config                 // of the sessions of the store's newest generation
+	restores map[askedFor]*restoring // look-ups in the store that are under way
 
 	stop, stopped chan struct{}
 }
@@ -58,19 +60,30 @@ func NewRegistry(o Options) (*Registry, error) {
 // Open fires ClientInitializes for a session that does not exist yet: it begins
 // for this subject, whose stable name decides who may find it (R13). meta is
 // the application's. The error is spec.ReasonTooManySessions or
-// spec.ReasonDraining.
+// spec.ReasonDraining, or a [*StoreError].
 func (r *Registry) Open(subject string, meta any) (*Session, error) {
+	id, held, err := r.begin(subject)
+	if err != nil {
+		return nil, err
+	}
 	now := r.now()
 	s := &Session{active: now}
 	s.core.init(r.cfg)
+	if held != nil {
+		s.core.init(r.configOf(held.hold.Generation))
+	}
 	r.mu.Lock()
-	err := s.core.Initialize(r.newID(), meta, r.full(subject), r.draining)
+	err = s.core.Initialize(id, meta, r.full(subject), r.draining)
 	if err != nil {
 		r.mu.Unlock()
+		held.discard()
 		r.log("session refused", "reason", string(reasonOf(err)))
 		return nil, err
 	}
 	s.owner = r.own(subject)
+	if held != nil {
+		s.core.embody().held = held
+	}
 	s.due = now + r.options.SessionBudget.Milliseconds()
 	r.wheel.plan(s, r.tickOf(s.due))
 	r.index.add(s) // from here on others may lock it
@@ -114,13 +127,25 @@ func (r *Registry) find(subject string, id idKey) *Session {
 // Notify, Resume, Terminate, Initialize. If there is none the row of the state
 // Absent, Expired or Terminated refuses (R6), and another subject's session is
 // none (R13): the same look-ups, the same rows, the same answer.
+//
+// With a store, a session that is here is confirmed there, and one that is not
+// is looked up there and comes back with all that it retained (R14). Where the
+// store cannot tell, the error is a [*StoreError].
 func (r *Registry) Lookup(subject, id string, t spec.Trigger) (*Session, error) {
 	state := spec.Absent
 	if key, ok := parseSessionID(id); ok {
 		if s := r.find(subject, key); s != nil {
-			return s, nil
+			if s.core.cfg.Persist == nil {
+				return s, nil
+			}
+			if current, err := s.confirm(); current || err != nil {
+				return s, err
+			}
 		}
 		state = r.graves.stateOf(key.id(), subject)
+		if state == spec.Absent && r.options.Store != nil {
+			return r.restored(subject, key.id(), t)
+		}
 	}
 	return nil, r.refuse(state, t)
 }
@@ -160,10 +185,11 @@ func (r *Registry) Drain() {
 func (r *Registry) EndViews() { r.each((*Session).endViews) }
 
 // Close drains, ends every session as its client would, and stops the
-// registry's goroutine. What a session is asked for afterwards is refused.
+// registry's goroutine. What a session is asked for afterwards is refused. What
+// a store holds is let go of and does not end (R12).
 func (r *Registry) Close() {
 	r.Drain()
-	r.each(func(s *Session) { _ = s.Terminate() }) // one that has ended meanwhile refuses, and that is all right
+	r.each(func(s *Session) { _ = s.close() }) // one that has ended meanwhile refuses, and that is all right
 	r.mu.Lock()
 	first := !r.closed
 	r.closed = true
@@ -187,7 +213,9 @@ func (r *Registry) each(f func(*Session)) {
 func (r *Registry) bury(s *Session) {
 	id := s.core.id
 	r.wheel.drop(s)
-	r.graves.bury(id, tombstone{subject: s.owner.subject, state: s.core.state, at: r.now()})
+	if !s.core.lost() || s.core.body.held.broken { // else it has not ended, it is only not here
+		r.graves.bury(id, tombstone{subject: s.owner.subject, state: s.core.state, at: r.now()})
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.disown(s.owner)

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"sync"
 
 	"example.com/reattach/spec"
@@ -117,7 +118,7 @@ func (s *Session) Call(meta any) (*Stream, *View, error) {
 	defer s.enter()()
 	v, err := s.core.Call(meta)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, s.told(err)
 	}
 	view := &View{session: s, state: v}
 	view.stream = s.handle(v.rec)
@@ -127,7 +128,7 @@ func (s *Session) Call(meta any) (*Stream, *View, error) {
 // Notify fires ClientNotifies: a message that wants no stream of its own.
 func (s *Session) Notify() error {
 	defer s.enter()()
-	return s.core.Notify()
+	return s.told(s.core.Notify())
 }
 
 // Resume fires ClientResumes. There is a view exactly if the verdict is attach
@@ -154,6 +155,9 @@ func (s *Session) resume(r Request) (*View, Decision, error) {
 	s.active = now
 	d, v, err := s.core.Resume(r, now)
 	if v == nil {
+		if err = s.told(err); err != nil {
+			d.Reason = reasonOf(err)
+		}
 		return nil, d, err
 	}
 	return &View{session: s, stream: s.handle(v.rec), state: v}, d, nil
@@ -162,8 +166,20 @@ func (s *Session) resume(r Request) (*View, Decision, error) {
 // Terminate fires ClientTerminates.
 func (s *Session) Terminate() error {
 	defer s.enter()()
+	return s.told(s.core.Terminate())
+}
+
+// close is Terminate, and with a store it is letting go.
+func (s *Session) close() error {
+	defer s.enter()()
+	if b := s.core.body; b != nil && b.held != nil && !s.over() {
+		_ = b.held.lose(errClosed, false)
+		return nil
+	}
 	return s.core.Terminate()
 }
+
+var errClosed = errors.New("session: the registry is closed")
 
 // drain fires ServerDrains. A session that has ended meanwhile refuses, and
 // that is all right.
@@ -201,9 +217,17 @@ func (s *Session) release(now int64) {
 	s.logNotes(notes)
 }
 
-// settle does what the core's notes ask for, and plans what the session's new
-// state makes due. It returns a copy of the notes for the log, if there is one.
+// settle is settleNotes, and lets go of a session that the store says is lost.
 func (s *Session) settle(now int64) (logged []Note) {
+	if s.core.lost() {
+		return s.letGo(now)
+	}
+	return s.settleNotes(now)
+}
+
+// settleNotes does what the core's notes ask for, and plans what the session's new
+// state makes due. It returns a copy of the notes for the log, if there is one.
+func (s *Session) settleNotes(now int64) (logged []Note) {
 	r := s.owner.registry
 	notes := s.core.Notes()
 	for _, n := range notes {

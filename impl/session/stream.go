@@ -67,9 +67,11 @@ func (st *Stream) State() spec.State {
 // one, whether anybody reads it or not (R11). It copies the payload, allocates
 // nothing, and waits for no reader.
 //
+// With a store it waits until that has the event (R14).
+//
 // The error is a refusal: spec.ReasonEventTooLarge (a [*window.TooLargeError]
 // or [*window.ExhaustedError] to errors.As), ReasonStreamFinished,
-// ReasonStreamForgotten, ReasonStreamUnopened.
+// ReasonStreamForgotten, ReasonStreamUnopened; or a [*StoreError].
 func (st *Stream) Emit(payload []byte) (e Emitted, err error) {
 	err = st.session.emit(st.number, st.rec, spec.HandlerEmits, payload, &e)
 	return e, err
@@ -97,6 +99,11 @@ func (s *Session) emit(n uint64, rec *record, t spec.Trigger, payload []byte, e 
 	// session is due for already, but for the first event in a long time.
 	if due := now + s.core.cfg.Window.Age + 1; due < s.due && err == nil {
 		s.plan(due)
+	}
+	if err != nil && s.core.lost() {
+		err = s.told(err)
+		s.release(s.owner.registry.now())
+		return err
 	}
 	s.mu.Unlock()
 	return err

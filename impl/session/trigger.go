@@ -104,8 +104,8 @@ func (c *Core) emitPlainly(rec *record, t spec.Trigger, payload []byte, now int6
 	return c.window.AppendSteadily(rec.number, payload, now)
 }
 
-// emitByRow asks the machine. With an observer, who is to see every row, it
-// remembers nothing of the answer.
+// emitByRow asks the machine. With an observer, who is to see every row, or
+// a store, which is to have every event, it remembers nothing of the answer.
 func (c *Core) emitByRow(rec *record, t spec.Trigger, op *operation) error {
 	var facts spec.Facts
 	if c.fits(op.payload) {
@@ -118,7 +118,7 @@ func (c *Core) emitByRow(rec *record, t spec.Trigger, op *operation) error {
 	if err := c.take(rec, step, err, op); err != nil {
 		return c.withBound(err, rec, op.payload)
 	}
-	rec.plain = t == spec.HandlerEmits && step.From == step.To && slices.Equal(step.Row.Effects, recordOnly) && c.cfg.Observe == nil
+	rec.plain = t == spec.HandlerEmits && step.From == step.To && slices.Equal(step.Row.Effects, recordOnly) && c.cfg.Observe == nil && c.cfg.Persist == nil
 	return nil
 }
 
@@ -372,5 +372,7 @@ func reasonOf(err error) spec.Reason {
 	if errors.As(err, &decided) {
 		return decided.Decision.Reason
 	}
-	return ""
+	var reason spec.Reason
+	errors.As(err, &reason) // a store's, or none
+	return reason
 }
