@@ -13,9 +13,9 @@ import (
 //
 // It measures in windows. One begins with the first write after a break, and
 // anew whenever the quota was accepted: what the lowest rate brings in the
-// budget. A window that has lasted for the budget without its quota means that
-// data was pending for the whole budget, without a break, at less than that
-// rate. So
+// budget; or half of it at once, which is more than that rate brought. A window
+// that has lasted for the budget without its quota means that data was pending
+// for the whole budget, without a break, at less than that rate. So
 //
 //	(1) a reader of the lowest rate or more is never cut
 //	(2) one that stops reading is cut within the budget
@@ -81,7 +81,8 @@ func (p *pace) accepted(n int, began, now time.Time) {
 		p.stride = min(p.stride*2, maxStride)
 	}
 	p.last = now
-	if p.took += n; p.took >= p.quota {
+	p.took += n
+	if p.took >= p.quota || p.took >= p.quota/2 && now.Sub(p.since) < p.budget/1024 {
 		p.since, p.took = now, 0
 	}
 }
@@ -106,9 +107,7 @@ func (v *view) flush() bool {
 	}
 	clear(v.ends) // of the tags in it
 	v.ends = v.ends[:0]
-	if v.buf = v.buf[:0]; cap(v.buf) > keptBytes {
-		v.buf, v.ends = nil, nil
-	}
+	v.buf = v.buf[:0]
 	// HTTP/2 resets a stream whose deadline passes even while nothing is
 	// written.
 	_ = v.control.SetWriteDeadline(time.Time{})

@@ -29,6 +29,7 @@ type view struct {
 	control *http.ResponseController
 	buf     []byte               // encoded, not yet written
 	ends    []end                // where events end in buf
+	lent    *burst               // whose room buf and ends are, if they are a burst's
 	at      spec.EventID         // the last event that was written whole, or where the view began
 	pace    pace                 // what of it is accepted
 	stalled bool                 // it accepts too little: nothing more is written but its end (R9)
@@ -44,11 +45,6 @@ type view struct {
 
 	lagging atomic.Pointer[chan struct{}] // closed when it has taken something, or is over; nil = nobody waits
 }
-
-const (
-	burstBytes = 64 << 10 // encoded before it is written
-	keptBytes  = 64 << 10 // a larger buffer is given back after its burst
-)
 
 // newView returns the writer of a response for a view of the session's.
 func (h *Handler) newView(w http.ResponseWriter, r *http.Request, s *Session, core *session.View) *view {
@@ -101,6 +97,7 @@ func (v *view) leave() {
 	_ = v.core.Break() // one that ended otherwise knows nothing of it
 	v.session.unseat(v)
 	v.took()
+	v.giveBack() // also of what is not written any more
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.over = true
@@ -144,6 +141,7 @@ func (v *view) run(gone <-chan struct{}) (clean bool) {
 		case !time.Now().Before(v.until):
 			_ = v.core.End()
 		}
+		v.borrow()
 		n, err := v.core.Take(v.encode)
 		if err != nil {
 			return v.end(err)
@@ -152,6 +150,7 @@ func (v *view) run(gone <-chan struct{}) (clean bool) {
 			v.took()
 			continue
 		}
+		v.giveBack()
 		v.pace.rest()
 		timer.Reset(min(keepAlive, time.Until(v.until)))
 		select {
@@ -169,10 +168,13 @@ func (v *view) run(gone <-chan struct{}) (clean bool) {
 
 // encode appends an event to the buffer; false = that is enough for now.
 func (v *view) encode(d session.Delivery) bool {
+	before := len(v.buf)
 	v.id, _ = d.ID.AppendText(v.id[:0])
 	v.buf = must(sse.AppendEvent(v.buf, v.id, "", d.Payload))
 	v.ends = append(v.ends, end{len(v.buf), d.ID})
-	return len(v.buf) < burstBytes
+	// Pieces end with an event: there is to be room for two more like this one,
+	// lest a burst be a few bytes more than its pieces hold.
+	return len(v.buf)+2*(len(v.buf)-before) < burstBytes
 }
 
 // end writes what belongs behind the last event, and reports whether the

@@ -60,8 +60,8 @@ func serveOurs(paced bool) http.Handler {
 				panic(err)
 			case paced:
 				m.Stream.AwaitLag(ctx, 0)
-			case e.Lag >= windowEvents/2: // no faster than the reader, as the bare ring
-				m.Stream.AwaitLag(ctx, windowEvents/4)
+			case e.Lag >= windowEvents: // no faster than the reader, as the bare ring
+				m.Stream.AwaitLag(ctx, windowEvents/2)
 			}
 		}
 		m.Stream.Answer(struct{}{})
