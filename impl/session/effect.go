@@ -103,7 +103,7 @@ func (c *Core) perform(step fsm.Step, rec *record, op *operation) error {
 			rec.last = head.Seq
 			c.body.finish(rec)
 		case spec.Deliver:
-			c.deliver(rec, op)
+			rec.deliver(op.at)
 		case spec.SupersedeView, spec.EndView, spec.CutView, spec.DropView:
 			c.endView(rec, e, step.Row.Trigger)
 		case spec.CancelWork:
@@ -190,9 +190,9 @@ func (c *Core) record(rec *record, op *operation) {
 
 // deliver moves the stream's view over the event that it takes. A view never
 // moves back, and the high-water mark of R7 neither.
-func (c *Core) deliver(rec *record, op *operation) {
-	rec.view.At = op.at
-	if op.at.Ordinal > rec.handed.Ordinal {
-		rec.handed = op.at
+func (rec *record) deliver(at window.Position) {
+	rec.view.At = at
+	if at.Ordinal > rec.handed.Ordinal {
+		rec.handed = at
 	}
 }

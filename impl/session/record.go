@@ -15,7 +15,8 @@ type record struct {
 	number    uint64
 	state     spec.State
 	cancelled bool            // its work is to stop
-	plain     bool            // in this state, the row of an event that fits records it and does nothing else (see emit)
+	plain     bool            // in this state, the row of an event that fits records it and does nothing else (see emitPlainly)
+	flows     bool            // and that of an event that is taken and is not the last one delivers it and does nothing else (see deliverTo)
 	view      *ViewState      // the one that is not superseded, or nil
 	handed    window.Position // the last event that any view ever took (R7)
 	newest    spec.Attempt    // of those that were granted (R10)
@@ -166,7 +167,7 @@ func (c *Core) move(rec *record, to spec.State, now int64) {
 	if to == spec.Detached {
 		rec.since = now
 	}
-	rec.state, rec.plain = to, false
+	rec.state, rec.plain, rec.flows = to, false, false
 }
 
 func inFlight(s spec.State) int {

@@ -118,11 +118,17 @@ func (c *Core) emitByRow(rec *record, t spec.Trigger, op *operation) error {
 	if err := c.take(rec, step, err, op); err != nil {
 		return c.withBound(err, rec, op.payload)
 	}
-	rec.plain = t == spec.HandlerEmits && step.From == step.To && slices.Equal(step.Row.Effects, recordOnly) && c.cfg.Observe == nil && c.cfg.Persist == nil
+	rec.plain = t == spec.HandlerEmits && c.remembers(step, recordOnly)
 	return nil
 }
 
-var recordOnly = []spec.Effect{spec.Record}
+var recordOnly, deliverOnly = []spec.Effect{spec.Record}, []spec.Effect{spec.Deliver}
+
+// remembers reports whether a row that stays and has these effects need not be
+// asked for again.
+func (c *Core) remembers(step fsm.Step, effects []spec.Effect) bool {
+	return step.From == step.To && slices.Equal(step.Row.Effects, effects) && c.cfg.Observe == nil && c.cfg.Persist == nil
+}
 
 // fits computes EventFits. An ordinal never exceeds its seq, so numbers are
 // left while seqs are.
@@ -186,7 +192,9 @@ func (c *Core) DeliverTo(v *ViewState, now int64) (Taken, error) {
 	return c.deliverTo(v, now)
 }
 
-// deliverTo is the hot path of DeliverTo.
+// deliverTo is the hot path of DeliverTo. As with emitting, what the machine says
+// of an event that is not the last one is asked once a state: rec.flows remembers
+// that the answer was to deliver it, stay, and do nothing else.
 func (c *Core) deliverTo(v *ViewState, now int64) (Taken, error) {
 	if v.End != StillOpen {
 		return Taken{}, c.over(v)
@@ -197,6 +205,10 @@ func (c *Core) deliverTo(v *ViewState, now int64) (Taken, error) {
 		return Taken{}, c.starve(v, now)
 	}
 	last := ev.Seq == rec.last && finished(rec.state)
+	if rec.flows && !last {
+		rec.deliver(ev.Position)
+		return Taken{OK: true, Event: ev}, nil
+	}
 	var facts spec.Facts
 	if last {
 		facts = spec.FactsOf(spec.DeliversLast)
@@ -206,6 +218,7 @@ func (c *Core) deliverTo(v *ViewState, now int64) (Taken, error) {
 	if err := c.take(rec, step, err, &op); err != nil {
 		return Taken{}, err
 	}
+	rec.flows = !last && c.remembers(step, deliverOnly)
 	return Taken{OK: true, Last: last, Event: ev}, nil
 }
 

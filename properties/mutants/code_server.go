@@ -34,7 +34,7 @@ var paceMutants = []Mutant{
 	edit("pace-no-breaks", "R9", "who was behind is behind",
 		viewGo, "\t\tv.pace.rest()\n", ""),
 	edit("pace-each-write-its-budget", "R9", "what a write may take, every write may take",
-		paceGo, `if p.took += n; p.took >= p.quota {`, `if p.took += n; p.took > 0 {`),
+		paceGo, `if p.took >= p.quota || p.took >= p.quota/2 &&`, `if p.took > 0 || p.took >= p.quota/2 &&`),
 	edit("pace-twice-the-rate", "R9", "faster is better",
 		paceGo, `quota := max(1, int(budget.Seconds()*float64(rate)))`, `quota := max(1, int(2*budget.Seconds()*float64(rate)))`),
 	edit("pace-told-inside", "R9", "a comment harms nobody, wherever it stands",

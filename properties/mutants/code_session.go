@@ -83,9 +83,9 @@ var viewMutants = []Mutant{
 	edit("view-refusal-detaches", "R5 R10", "who is refused had a view, which can go",
 		triggerGo, "rec := c.glance(d.Cursor.Stream)\n", "_ = c.fire(c.at(d.Cursor.Stream), spec.ViewBreaks, 0, op)\n\t\trec := c.glance(d.Cursor.Stream)\n"),
 	edit("view-handed-not-noted", "R7", "what was handed over need not be remembered",
-		effectGo, `if op.at.Ordinal > rec.handed.Ordinal {`, `if op.at.Ordinal > rec.handed.Ordinal && rec.number != 0 {`),
+		effectGo, `if at.Ordinal > rec.handed.Ordinal {`, `if op.at.Ordinal > rec.handed.Ordinal && rec.number != 0 {`),
 	edit("view-handed-goes-back", "R7", "the last view knows best what was handed over",
-		effectGo, `if op.at.Ordinal > rec.handed.Ordinal {`, `if op.at.Ordinal != rec.handed.Ordinal {`),
+		effectGo, `if at.Ordinal > rec.handed.Ordinal {`, `if op.at.Ordinal != rec.handed.Ordinal {`),
 	edit("view-wake-lost", "R4", "whoever waits looks again by itself",
 		"impl/session/stream.go", "rec.view.wait.wake()", "_ = rec.view.wait"),
 }
