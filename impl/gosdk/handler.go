@@ -123,6 +123,9 @@ func NewHandler(getServer func(*http.Request) *mcp.Server, o Options) (*Handler,
 	if getServer == nil {
 		return nil, errors.New("reattach: no function that returns the server")
 	}
+	if o.HTTP.Session.Store != nil {
+		return nil, errors.New("reattach: Options.HTTP.Session.Store: the SDK's own session cannot be made anew from a store")
+	}
 	h := &Handler{getServer: getServer, grace: cmp.Or(o.HTTP.GracePeriod, spec.DefaultGracePeriod), log: o.HTTP.Logger, has: make(map[weak.Pointer[mcp.Server]]struct{})}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)

@@ -117,7 +117,7 @@ func (h *held) settle(e Entry, unknown error) error {
 		applied = m.State == e.State
 	case OpensStream:
 		applied, before = before && m.Next == e.Stream+1, before && m.Next == e.Stream
-	case DescribeSession:
+	case DescribesSession:
 		applied = before && bytes.Equal(m.Note, e.Data)
 	case GrantsView:
 		s := m.stream(e.Stream)

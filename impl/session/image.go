@@ -46,14 +46,14 @@ type EventImage struct {
 type EntryKind uint8
 
 const (
-	OpensStream     EntryKind = 1 + iota // stream Stream opens, for the call that Data notes; Forgets is forgotten (R2, R3)
-	AppendsEvent                         // the event (Seq+1, Stream, Ordinal, Data); with Last the stream is finished (R11)
-	GrantsView                           // a view of Stream was granted to Attempt (R10)
-	DescribeSession                      // Data is the session's note
-	EndsSession                          // in State: a tombstone remains (R6)
+	OpensStream      EntryKind = 1 + iota // stream Stream opens, for the call that Data notes; Forgets is forgotten (R2, R3)
+	AppendsEvent                          // the event (Seq+1, Stream, Ordinal, Data); with Last the stream is finished (R11)
+	GrantsView                            // a view of Stream was granted to Attempt (R10)
+	DescribesSession                      // Data is the session's note
+	EndsSession                           // in State: a tombstone remains (R6)
 )
 
-var entryKindNames = [...]string{OpensStream: "OpensStream", AppendsEvent: "AppendsEvent", GrantsView: "GrantsView", DescribeSession: "DescribeSession", EndsSession: "EndsSession"}
+var entryKindNames = [...]string{OpensStream: "OpensStream", AppendsEvent: "AppendsEvent", GrantsView: "GrantsView", DescribesSession: "DescribesSession", EndsSession: "EndsSession"}
 
 func (k EntryKind) String() string {
 	if int(k) < len(entryKindNames) && entryKindNames[k] != "" {
@@ -87,22 +87,17 @@ func NewImage(subject string, at int64) Image {
 // the image is not as the entry presumes nothing changes, and the error is an
 // [ErrConflict].
 func (m *Image) Apply(e Entry) error {
-	if m.State != spec.Live || e.Seq != m.Seq || e.Evicted > e.Seq {
-		return m.conflict(e)
+	if err := m.Presumed(e); err != nil {
+		return err
 	}
 	s := m.stream(e.Stream)
 	switch e.Kind {
 	case OpensStream:
-		if e.Stream != m.Next || e.Stream == lastStream {
-			return m.conflict(e)
-		}
 		m.forget(e.Forgets)
 		m.Next++
-		m.Streams = append(m.Streams, StreamImage{Number: e.Stream, Head: window.Position{Stream: e.Stream}, Floor: window.Position{Stream: e.Stream}, Note: bytes.Clone(e.Data)})
+		at := window.Position{Stream: e.Stream}
+		m.Streams = append(m.Streams, StreamImage{Number: e.Stream, Floor: at, Head: at, Note: bytes.Clone(e.Data)})
 	case AppendsEvent:
-		if s == nil || s.Finished || e.Ordinal != s.Head.Ordinal+1 || m.Seq == math.MaxUint64 {
-			return m.conflict(e)
-		}
 		m.Seq++
 		s.Head, s.Finished = window.Position{Seq: m.Seq, Stream: e.Stream, Ordinal: e.Ordinal}, e.Last
 		m.Events = append(m.Events, EventImage{e.Stream, e.Ordinal, e.At, bytes.Clone(e.Data)})
@@ -110,18 +105,35 @@ func (m *Image) Apply(e Entry) error {
 		if s != nil && e.Attempt.Compare(s.Attempt) > 0 { // else its events are all evicted, and it lives for a view's sake
 			s.Attempt = e.Attempt
 		}
-	case DescribeSession:
+	case DescribesSession:
 		m.Note = bytes.Clone(e.Data)
 	case EndsSession:
-		if e.State != spec.Expired && e.State != spec.Terminated {
-			return m.conflict(e)
-		}
 		*m = Image{Subject: m.Subject, State: e.State, At: m.At, Seq: m.Seq}
-	default:
-		return m.conflict(e)
 	}
 	m.At = max(m.At, e.At)
 	m.evict(e.Evicted)
+	return nil
+}
+
+// Presumed returns nil if the image is as the entry presumes, so that Apply
+// would change it, and an [ErrConflict] if not.
+func (m *Image) Presumed(e Entry) error {
+	ok := m.State == spec.Live && e.Seq == m.Seq && e.Evicted <= e.Seq
+	switch e.Kind {
+	case OpensStream:
+		ok = ok && e.Stream == m.Next && e.Stream != lastStream
+	case AppendsEvent:
+		s := m.stream(e.Stream)
+		ok = ok && s != nil && !s.Finished && e.Ordinal == s.Head.Ordinal+1 && m.Seq != math.MaxUint64
+	case EndsSession:
+		ok = ok && (e.State == spec.Expired || e.State == spec.Terminated)
+	case GrantsView, DescribesSession:
+	default:
+		ok = false
+	}
+	if !ok {
+		return m.conflict(e)
+	}
 	return nil
 }
 

@@ -79,7 +79,7 @@ func (c *Core) Describe(note []byte) error {
 	if c.cfg.Persist == nil || c.zeroState() != spec.Detached {
 		return nil
 	}
-	return c.persist(Entry{Kind: DescribeSession, Data: note})
+	return c.persist(Entry{Kind: DescribesSession, Data: note})
 }
 
 // note returns what a store keeps of a call.

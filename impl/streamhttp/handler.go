@@ -46,7 +46,7 @@ func NewHandler(app App, o Options) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Session.Unknown = unknownOutcome
+	o.Session.Unknown, o.Session.Notes = unknownOutcome, notes{restored: o.Restored}
 	registry, err := session.NewRegistry(o.Session)
 	if err != nil {
 		return nil, err

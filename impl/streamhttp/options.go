@@ -15,8 +15,9 @@ import (
 // package spec, no log, one subject for all, and on a loopback address
 // protection against pages of a browser.
 type Options struct {
-	// Session holds the limits, budgets and tables of the sessions. Its
-	// Unknown is set by the handler, its Logger defaults to Logger.
+	// Session holds the limits, budgets and tables of the sessions, and their
+	// store. Its Unknown and Notes are set by the handler, its Logger defaults to
+	// Logger.
 	Session session.Options
 
 	// Subject names who is asking, by something stable that authentication
@@ -63,6 +64,11 @@ type Options struct {
 	RetryHint   time.Duration // `retry` of a view that is ended on purpose; 0 = spec.DefaultRetryHint
 	GracePeriod time.Duration // within which Drain is over (R12); 0 = spec.DefaultGracePeriod
 	RetryAfter  time.Duration // Retry-After of a refusal that may pass; 0 = spec.DefaultRetryAfter
+
+	// Restored is told of a session that Session.Store gave back, before anybody
+	// else has it: what SetValue kept did not outlive its process. An error
+	// keeps it from coming back for now (503).
+	Restored func(*Session) error
 
 	// Logger is told what goes wrong, never a session id. Nil is silent.
 	Logger *slog.Logger
@@ -114,6 +120,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Session.Unknown != nil {
 		return o, fmt.Errorf("reattach: Options.Session.Unknown is the handler's to set")
+	}
+	if o.Session.Notes != nil {
+		return o, fmt.Errorf("reattach: Options.Session.Notes are the handler's to set")
 	}
 	if o.Session.Logger == nil {
 		o.Session.Logger = o.Logger

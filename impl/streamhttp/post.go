@@ -164,6 +164,12 @@ func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, subject str
 		writeJSON(w, http.StatusOK, answer)
 		return nil
 	}
+	if err := core.Describe(noteOf(version)); err != nil { // who comes back must find it
+		_ = core.Terminate()
+		refused := h.refused(err)
+		refused.ID = e.id
+		return refused
+	}
 	s.mu.Lock()
 	s.version = version
 	s.mu.Unlock()

@@ -3,6 +3,7 @@ package streamhttp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -18,14 +19,18 @@ import (
 //
 // Every error is typed: errors.Is with spec.ReasonEventTooLarge, where the
 // event did not fit and the stream goes on; spec.ReasonStreamFinished and
-// spec.ReasonStreamForgotten, where nothing can follow; ErrPayload.
+// spec.ReasonStreamForgotten, where nothing can follow; ErrPayload; and with a
+// store spec.ReasonStoreUnavailable (a [*session.StoreError]): nothing was
+// recorded, and trying again may work.
 type Stream struct {
 	session *Session
 	core    *session.Stream
 	id      json.RawMessage // of the call that it answers; nil = of none
 	call    *call           // while it is in flight; nil for initialize
 	last    atomic.Bool     // the call is answered
-	opening *opening        // of the call that opens the session
+	// unstored: the store did not take the answer that there was.
+	unstored atomic.Bool
+	opening  *opening // of the call that opens the session
 
 	intercept func(answer []byte) []byte // nil: nobody looks at the answer first
 }
@@ -118,6 +123,7 @@ func (s *Stream) finish(payload []byte) (Emitted, error) {
 	s.session.end(s.call) // before the client can know: it may use the id again, and not cancel it
 	emitted, err := s.core.Answer(payload)
 	if err != nil { // too large, perhaps: a smaller one may follow
+		s.unstored.Store(errors.Is(err, spec.ReasonStoreUnavailable))
 		s.session.begin(s.call)
 		s.last.Store(false)
 		return emitted, err

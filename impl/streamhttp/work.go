@@ -2,11 +2,14 @@ package streamhttp
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"example.com/reattach/impl/session"
+	"example.com/reattach/spec"
 )
 
 // start runs the application's work for a call. It belongs to the call and not
@@ -30,7 +33,14 @@ func (h *Handler) start(r *http.Request, c *call, stream *Stream, e envelope) {
 		if context.Cause(ctx) == ErrCancelled {
 			code, message = CodeCancelled, "cancelled"
 		}
-		_, err := stream.Fail(code, message, nil)
+		var data any
+		if stream.unstored.Load() { // it ran, and its answer is lost: no error of its own
+			code, message, data = CodeOutcomeUnknown, "outcome unknown: the answer could not be stored", errorData{Reason: reasonOutcomeUnknown}
+		}
+		_, err := stream.Fail(code, message, data)
+		for errors.Is(err, spec.ReasonStoreUnavailable) && h.later(stream) { // somebody waits for an end
+			_, err = stream.Fail(code, message, data)
+		}
 		select {
 		case <-stream.core.Done(): // nobody reads it any more
 			err = nil
@@ -40,6 +50,17 @@ func (h *Handler) start(r *http.Request, c *call, stream *Stream, e envelope) {
 			h.log.Error("a call could not be answered", "session", stream.session.Tag(), "stream", stream.Number(), "error", err)
 		}
 	}()
+}
+
+// later waits before a store is asked again, and reports whether it is to be:
+// not for a call that nobody waits for.
+func (h *Handler) later(stream *Stream) bool {
+	select {
+	case <-time.After(h.opts.RetryAfter):
+		return true
+	case <-stream.core.Done():
+		return false
+	}
 }
 
 // runNow runs the application's work for a message while its POST waits.
