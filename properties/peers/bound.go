@@ -72,7 +72,7 @@ func openBoundHandles(sessions int) (store, error) {
 func (s *boundHandles) append(session int, payload []byte) {
 	s.rings[session].append(payload, coarseNow.Load())
 }
-func (s *boundHandles) reader(total, n int) (func() int, error) {
+func (s *boundHandles) reader(total, n int, _ bool) (func() int, error) {
 	return s.rings[0].reader(total, n), nil
 }
 func (s *boundHandles) close() {}
@@ -111,7 +111,7 @@ func (s *boundMap) append(session int, payload []byte) {
 	s.find(s.names[session]).append(payload, coarseNow.Load())
 }
 
-func (s *boundMap) reader(total, n int) (func() int, error) {
+func (s *boundMap) reader(total, n int, _ bool) (func() int, error) {
 	to := make([]byte, 0, windowEvents*eventBytes)
 	return func() int { return s.find(s.names[0]).after(uint64(total-n), to) }, nil
 }

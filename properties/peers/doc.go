@@ -4,8 +4,10 @@
 //	go run .            # everything, medians of six rounds; a quarter of an hour
 //	go run . --quick    # one round, under a minute
 //	go run . --rows append,read --rounds 10
+//	go run . --write ../../docs/performance.md
+//	go run . --plots ../../docs
 //
-// It prints one table, marks each target as met or missed, and ends with
+// It prints a table for each row, marks each target as met or missed, and ends with
 // "targets met: N of M". Absolute times on a shared machine mean nothing: every
 // target is a ratio between medians of one run, whose rounds are interleaved, so
 // that what disturbs one disturbs all.

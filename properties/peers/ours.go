@@ -59,7 +59,7 @@ func (o *ours) append(i int, payload []byte) {
 
 // reader resumes at a cursor, as a GET does, and encodes what follows straight
 // into a wire buffer: decision, view and all.
-func (o *ours) reader(_, n int) (func() int, error) {
+func (o *ours) reader(_, n int, _ bool) (func() int, error) {
 	e, err := o.first.Standalone().Emit(event())
 	if err != nil {
 		return nil, err
@@ -106,26 +106,23 @@ func (w *wire) reset() { w.buf = w.buf[:0] }
 // oursWindow is the window alone, under a lock, as the core keeps it: for the
 // rows that read, where a peer has no views either.
 type oursWindow struct {
-	encoded bool
-	rings   []struct {
+	rings []struct {
 		mu sync.Mutex
 		w  window.Window
 	}
 }
 
-func openWindow(encoded bool) func(int) (store, error) {
-	return func(sessions int) (store, error) {
-		o := &oursWindow{encoded: encoded}
-		o.rings = make([]struct {
-			mu sync.Mutex
-			w  window.Window
-		}, sessions)
-		for i := range o.rings {
-			o.rings[i].w = window.New(nil)
-			o.rings[i].w.Open(0)
-		}
-		return o, nil
+func openWindow(sessions int) (store, error) {
+	o := &oursWindow{}
+	o.rings = make([]struct {
+		mu sync.Mutex
+		w  window.Window
+	}, sessions)
+	for i := range o.rings {
+		o.rings[i].w = window.New(nil)
+		o.rings[i].w.Open(0)
 	}
+	return o, nil
 }
 
 func (o *oursWindow) append(i int, payload []byte) {
@@ -137,7 +134,7 @@ func (o *oursWindow) append(i int, payload []byte) {
 	}
 }
 
-func (o *oursWindow) reader(total, n int) (func() int, error) {
+func (o *oursWindow) reader(total, n int, encoded bool) (func() int, error) {
 	r := &o.rings[0]
 	cursor := window.Position{Seq: uint64(total - n), Ordinal: uint64(total - n)}
 	if s := r.w.Classify(cursor); !s.Good() {
@@ -148,7 +145,7 @@ func (o *oursWindow) reader(total, n int) (func() int, error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		for ev := range r.w.After(cursor) {
-			if read++; o.encoded {
+			if read++; encoded {
 				wire.event(spec.EventID{Tag: tag, Seq: ev.Seq, Ordinal: ev.Ordinal}, ev.Payload)
 			}
 		}

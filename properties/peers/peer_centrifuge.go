@@ -56,13 +56,22 @@ func (s *centrifugeStore) append(i int, payload []byte) {
 	}
 }
 
-func (s *centrifugeStore) reader(total, n int) (func() int, error) {
+// reader frames an event in the shortest way: that server speaks a protocol of
+// its own.
+func (s *centrifugeStore) reader(total, n int, encoded bool) (func() int, error) {
 	since := centrifuge.StreamPosition{Offset: uint64(total - n), Epoch: s.epoch}
 	options := centrifuge.HistoryOptions{Filter: centrifuge.HistoryFilter{Since: &since, Limit: -1}}
+	wire := make([]byte, 0, windowEvents*(eventBytes+40))
 	return func() int {
+		wire = wire[:0]
 		events, _, err := s.broker.History(s.names[0], options)
 		if err != nil {
 			panic(err)
+		}
+		for _, e := range events {
+			if encoded {
+				wire = appendFramed(wire, e.Offset, e.Data)
+			}
 		}
 		return len(events)
 	}, nil

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -38,13 +39,22 @@ func (s *gosdkStore) append(i int, payload []byte) {
 	}
 }
 
-func (s *gosdkStore) reader(total, n int) (func() int, error) {
+// reader frames an event as the SDK's writeEvent does.
+func (s *gosdkStore) reader(total, n int, encoded bool) (func() int, error) {
+	var wire bytes.Buffer
 	return func() (read int) {
-		for _, err := range s.store.After(context.Background(), s.names[0], gosdkStream, total-1-n) {
+		wire.Reset()
+		for data, err := range s.store.After(context.Background(), s.names[0], gosdkStream, total-1-n) {
 			if err != nil {
 				panic(err)
 			}
-			read++
+			if read++; encoded {
+				fmt.Fprintf(&wire, "event: %s\n", "message")
+				fmt.Fprintf(&wire, "id: %s\n", fmt.Sprintf("%s_%d", gosdkStream, total-1-n+read))
+				wire.WriteString("data: ")
+				wire.Write(data)
+				wire.WriteString("\n\n")
+			}
 		}
 		return read
 	}, nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"strconv"
 	"sync"
 
@@ -51,16 +52,28 @@ func (s *gosseStore) append(i int, payload []byte) {
 	}
 }
 
-type gosseCounter struct{ n int }
+// A gosseCounter counts what it is sent, or writes it, as that library does.
+type gosseCounter struct {
+	n       int
+	encoded bool
+	wire    bytes.Buffer
+}
 
-func (c *gosseCounter) Send(*sse.Message) error { c.n++; return nil }
-func (c *gosseCounter) Flush() error            { return nil }
+func (c *gosseCounter) Send(m *sse.Message) error {
+	if c.n++; c.encoded {
+		_, err := m.WriteTo(&c.wire)
+		return err
+	}
+	return nil
+}
+func (c *gosseCounter) Flush() error { return nil }
 
-func (s *gosseStore) reader(total, n int) (func() int, error) {
-	counter := &gosseCounter{}
+func (s *gosseStore) reader(total, n int, encoded bool) (func() int, error) {
+	counter := &gosseCounter{encoded: encoded}
 	subscription := sse.Subscription{Client: counter, LastEventID: sse.ID(strconv.Itoa(total - 1 - n)), Topics: gosseTopics}
 	return func() int {
 		counter.n = 0
+		counter.wire.Reset()
 		x := s.find(s.names[0])
 		x.mu.Lock()
 		defer x.mu.Unlock()

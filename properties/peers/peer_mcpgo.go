@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 
 	mcpgoserver "github.com/mark3labs/mcp-go/server"
 )
@@ -36,11 +38,17 @@ func (s *mcpgoStore) append(i int, payload []byte) {
 	}
 }
 
-func (s *mcpgoStore) reader(total, n int) (func() int, error) {
+// reader frames an event as that server does when it replays.
+func (s *mcpgoStore) reader(total, n int, encoded bool) (func() int, error) {
 	cursor := s.ids[total-1-n]
+	var wire bytes.Buffer
 	return func() (read int) {
-		if _, err := s.store.ReplayEventsAfter(context.Background(), s.names[0], cursor, func(string, json.RawMessage) error {
-			read++
+		wire.Reset()
+		if _, err := s.store.ReplayEventsAfter(context.Background(), s.names[0], cursor, func(id string, data json.RawMessage) error {
+			if read++; encoded {
+				fmt.Fprintf(&wire, "id: %s\n", id)
+				fmt.Fprintf(&wire, "event: message\ndata: %s\n\n", data)
+			}
 			return nil
 		}); err != nil {
 			panic(err)

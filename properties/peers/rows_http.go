@@ -47,18 +47,7 @@ func streams(paced bool, servers ...server) (doers []doer) {
 				return nil, nil, err
 			}
 			return func(n int) float64 {
-				return timed(n, func(int) {
-					res, err := r.call()
-					if err != nil {
-						panic(err)
-					}
-					r.lines.Reset(res.Body)
-					got, _, err := r.events(0)
-					res.Body.Close()
-					if err != nil || got != burst+1 {
-						panic(fmt.Sprintf("%s: %d events, want %d: %v", s.name, got, burst+1, err))
-					}
-				}) / burst
+				return timed(n, func(int) { r.callToTheEnd(s.name) }) / burst
 			}, done, nil
 		}})
 	}

@@ -149,11 +149,12 @@ func serveBare(bool) http.Handler {
 // gets what follows it, in one write.
 func serveBareRing(bool) http.Handler {
 	payload := event()
-	kept := &boundRing{} // of the last call, for GET
+	var last atomic.Pointer[boundRing] // the last call's, for GET
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
+			kept := last.Load()
 			cursor, err := strconv.ParseUint(r.Header.Get("Last-Event-ID"), 10, 64)
-			if err != nil || kept.last-cursor > windowEvents {
+			if err != nil || kept == nil || kept.last-cursor > windowEvents {
 				http.Error(w, "no such cursor", http.StatusConflict)
 				return
 			}
@@ -206,7 +207,7 @@ func serveBareRing(bool) http.Handler {
 			sent.Store(at)
 			signal(room)
 		}
-		kept = ring
+		last.Store(ring)
 	})
 }
 
@@ -269,6 +270,19 @@ func (r *reader) send(method, body, cursor string) (*http.Response, error) {
 func (r *reader) call() (*http.Response, error) {
 	r.calls++
 	return r.send("POST", fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"emit","arguments":{},"_meta":{"progressToken":"t"}}}`, r.calls), "")
+}
+
+// callToTheEnd calls and reads the whole stream.
+func (r *reader) callToTheEnd(name string) {
+	res, err := r.call()
+	if err != nil {
+		panic(err)
+	}
+	defer res.Body.Close()
+	r.lines.Reset(res.Body)
+	if got, _, err := r.events(0); err != nil || got != burst+1 {
+		panic(fmt.Sprintf("%s: %d events, want %d: %v", name, got, burst+1, err))
+	}
 }
 
 // events reads so many events with data, or to the end of the stream if 0, and

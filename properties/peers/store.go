@@ -20,8 +20,9 @@ type store interface {
 	// append records one event and keeps a copy.
 	append(session int, payload []byte)
 	// reader returns what reads the n newest of total events of session 0, after
-	// a cursor, and says how many those were.
-	reader(total, n int) (func() int, error)
+	// a cursor, and says how many those were. With encoded it frames each into
+	// one buffer, as the server that the store belongs to does on the wire.
+	reader(total, n int, encoded bool) (func() int, error)
 	close()
 }
 
