@@ -3,7 +3,6 @@ package killed
 import (
 	"context"
 	"hash/fnv"
-	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -16,14 +15,16 @@ import (
 	"example.com/reattach/spec"
 )
 
-// A Bank is a server that outlives its clients, behind a network that cuts.
+// A Bank is a server that outlives its clients, behind a network that cuts. Now
+// and then it ends a session, with calls in flight.
 type Bank struct {
 	http    *http.Server
 	handler *streamhttp.Handler
 	proxy   *fault.Proxy
 
 	mu    sync.Mutex
-	calm  bool                // the network leaves connections alone
+	calm  bool                // no connection is cut any more, and no session ended
+	ended int                 // sessions
 	ran   map[string]int      // how often each key ran
 	told  map[spec.Tag]uint64 // events on the standalone stream of each session
 	books map[string]int64
@@ -51,8 +52,10 @@ const (
 	interest       = "interest" // the account of what the standalone stream tells
 )
 
-// cut is after how many bytes of a connection the network cuts it, about.
-const cut = 6 << 10
+const (
+	cut         = 6 << 10 // bytes of a connection after which the network cuts it, about
+	sessionEnds = 40      // one in so many transfers ends its session
+)
 
 // NewBank starts a bank. The network in front of it is drawn from the seed.
 func NewBank(seed uint64) (*Bank, error) {
@@ -89,13 +92,6 @@ func (b *Bank) Close() {
 	b.http.Close()
 }
 
-// Books returns what is on each account.
-func (b *Bank) Books() map[string]int64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return maps.Clone(b.books)
-}
-
 func (b *Bank) serve(_ context.Context, m *streamhttp.Message) {
 	switch {
 	case m.Method == "initialize":
@@ -130,7 +126,20 @@ func (b *Bank) transfer(m *streamhttp.Message) {
 		time.Sleep(rand.N(time.Millisecond))
 	}
 	b.pay(m.Session)
+	if rand.N(sessionEnds) == 0 {
+		b.end(m.Session)
+	}
 	_, _ = m.Stream.Answer(note{Key: key, Step: step, Booking: &moved})
+}
+
+// end ends a session. What its client does not have yet is lost, and it will know:
+// only the ledger can tell it how its calls ended.
+func (b *Bank) end(s *streamhttp.Session) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.calm && s.End() == nil {
+		b.ended++
+	}
 }
 
 // pay pays interest, of which the standalone stream tells.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	"example.com/reattach/impl/client"
 	"example.com/reattach/spec"
@@ -34,11 +35,12 @@ type Line struct {
 
 // A Count is what happened, over a whole run.
 type Count struct {
-	Kills   int
-	Events  int // applied
-	Answers int // calls that were answered
-	Asked   int // of them by the ledger
-	Open    int // kills that left a call in flight
+	Kills    int
+	Events   int // applied
+	Answers  int // calls that were answered
+	Asked    int // of them by the ledger
+	Sessions int // that the client had
+	Open     int // kills that left a call in flight
 
 	Repeats int // events that were applied twice in a row
 	Missing int // events that were recorded and never applied
@@ -96,10 +98,11 @@ func (b *Bank) judge(p Policy, kills int, left Left) (Count, error) {
 	}
 	open := n.tokens(flows, left.Record, wrong)
 	for at, f := range flows {
-		if at.stream != 0 && !f.answered && !open[at] {
+		if at.stream != 0 && !f.answered && !open[at] && at.tag == left.Record.Tag && left.Record.State == client.RecordOpen {
 			n.Missing++ // its answer was recorded
 		}
 	}
+	n.Sessions = int(left.Record.Epoch)
 	n.Answers = len(answered)
 	b.mu.Lock()
 	for key, times := range answered {
@@ -181,24 +184,46 @@ func (n *Count) fits(p Policy, wrong func(string, ...any)) {
 	}
 }
 
-// complete holds what the last process left against the bank's books: nothing is
-// open, and everything that was told was applied.
-func (b *Bank) complete(p Policy, n Count, left Left) error {
+// complete holds what the last process left against the bank's books: no call is
+// open, every one that ran is answered, and everything that was told was applied,
+// but for what was lost with a session that the bank had ended, and then not
+// silently. It returns the books without that.
+func (b *Bank) complete(p Policy, n Count, left Left) (map[string]int64, error) {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	r := left.Record
-	if r.State != client.RecordOpen || r.Epoch != 1 || len(r.Calls) > 0 || len(r.Unknowns) > 0 {
+	if r.State != client.RecordOpen || len(r.Calls) > 0 || len(r.Unknowns) > 0 {
 		wrong("at the end the record is %v in epoch %d (%s), with calls %v and unknown outcomes %v", r.State, r.Epoch, string(r.Reason), r.Calls, r.Unknowns)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if n.Sessions > 1+b.ended {
+		wrong("the client had %d sessions, and the bank ended %d", n.Sessions, b.ended)
+	}
 	if token, _ := r.Token(0); b.told[r.Tag] != ordinalOf(token.LastEventID) {
 		wrong("the standalone stream stands at %q, and told %d events", token.LastEventID, b.told[r.Tag])
 	}
 	if lost := len(b.ran) - n.Answers; p != Lose && lost != 0 || lost > n.Kills {
 		wrong("%v: of %d calls that ran, %d were never answered", p, len(b.ran), lost)
 	}
-	return errors.Join(errs...)
+	books := maps.Clone(b.books)
+	for tag, told := range b.told {
+		for ordinal := left.last(tag) + 1; ordinal <= told && tag != r.Tag; ordinal++ {
+			books[interest] -= int64(ordinal)
+		}
+	}
+	return books, errors.Join(errs...)
+}
+
+// last is the ordinal of the last event of a session's standalone stream that was
+// applied.
+func (l Left) last(tag spec.Tag) (ordinal uint64) {
+	for _, line := range l.Applied {
+		if id, err := spec.ParseEventID(line.ID); err == nil && id.Tag == tag && id.Stream == 0 {
+			ordinal = id.Ordinal
+		}
+	}
+	return ordinal
 }
 
 func ordinalOf(id string) uint64 {
@@ -223,9 +248,4 @@ func noteOf(payload []byte) (told, error) {
 		return told{*m.Params, false}, nil
 	}
 	return told{}, errors.New("neither a result nor a notification")
-}
-
-func noteIn(result json.RawMessage) (n note, err error) {
-	err = json.Unmarshal(result, &n)
-	return n, err
 }

@@ -18,8 +18,9 @@ type Options struct {
 
 // Run kills a client process Kills times, each time at another random instant of
 // its start or its life, and judges what it left. After that a last process may
-// finish, and everything that the bank told must have been applied. The error
-// says what did not fit, and in which kill.
+// finish, and everything that the bank told must have been applied; books are the
+// bank's accounts, without what was lost with a session and not silently. The
+// error says what did not fit, and in which kill.
 func Run(ctx context.Context, o Options) (total Count, books map[string]int64, err error) {
 	bank, err := NewBank(o.Seed)
 	if err != nil {
@@ -44,9 +45,9 @@ func Run(ctx context.Context, o Options) (total Count, books map[string]int64, e
 	}
 	left, err := bank.look(o, o.Kills, &total)
 	if err == nil {
-		err = bank.complete(o.Policy, total, left)
+		books, err = bank.complete(o.Policy, total, left)
 	}
-	return total, bank.Books(), err
+	return total, books, err
 }
 
 // look judges what is there now. What is true at one instant only is added up.

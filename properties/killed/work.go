@@ -2,7 +2,7 @@ package killed
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -58,10 +58,7 @@ func Main(open func(dir, how string) (client.Store, error)) {
 // and makes transfers. The last one settles, waits until nothing more can come,
 // and returns nil. It says on the standard output that it is up.
 func work(ctx context.Context, url string, store client.Store, last bool) error {
-	c, err := streamhttp.Dial(ctx, url, streamhttp.DialOptions{Store: store, Driver: client.Options{
-		BackoffBase: time.Millisecond, BackoffMax: 20 * time.Millisecond, MaxRetryHint: 20 * time.Millisecond,
-		Core: client.CoreOptions{ResumeAttempts: 1000},
-	}})
+	c, err := dial(ctx, url, store)
 	if err != nil {
 		return err
 	}
@@ -69,81 +66,107 @@ func work(ctx context.Context, url string, store client.Store, last bool) error 
 	fmt.Fprintln(os.Stdout, Up)
 	found := c.Driver().Recovered()
 	for _, id := range append(found.Pending, found.Lost...) { // the second are no unknown outcomes before that is durable
-		if _, err := c.Await(ctx, id); err != nil && !settles(err) {
-			return err
-		}
-	}
-	if err := settle(ctx, c); err != nil {
-		return err
+		_, _ = c.Await(ctx, id) // an unknown outcome is settled next
 	}
 	if last {
 		return complete(ctx, c)
 	}
+	var mending sync.Mutex
 	failed := make(chan error, workers)
-	var all sync.WaitGroup
 	for range workers {
-		all.Go(func() {
+		go func() {
 			for {
-				_, err := c.Call(ctx, methodTransfer, struct{}{}, nil)
-				if err == nil {
+				if _, err := c.Call(ctx, methodTransfer, struct{}{}, nil); err == nil {
 					continue
 				}
-				if !settles(err) {
-					failed <- err
-					return
-				}
-				if err := settle(ctx, c); err != nil {
+				mending.Lock()
+				err := settle(ctx, c)
+				mending.Unlock()
+				if err != nil {
 					failed <- err
 					return
 				}
 			}
-		})
+		}()
 	}
-	all.Wait()
 	return <-failed
 }
 
-// settles reports whether a call's error is one of those that the next settle
-// makes good.
-func settles(err error) bool {
-	var unknown *client.UnknownError
-	var notRun *client.NotRunError
-	return errors.As(err, &unknown) || errors.As(err, &notRun)
+// dial makes the client. Where it has to open a session, that may be cut, and is
+// tried again; the record says how far it came.
+func dial(ctx context.Context, url string, store client.Store) (c *streamhttp.Client, err error) {
+	for range 100 {
+		c, err = streamhttp.Dial(ctx, url, streamhttp.DialOptions{Store: store, Driver: client.Options{
+			BackoffBase: time.Millisecond, BackoffMax: 20 * time.Millisecond, MaxRetryHint: 20 * time.Millisecond,
+			Core: client.CoreOptions{ResumeAttempts: 1000},
+		}})
+		if err == nil || ctx.Err() != nil {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return c, err
 }
 
-// settle asks the bank's ledger for every call whose outcome is unknown.
+// settle brings the client to where it can call: where the epoch was abandoned a
+// new one is begun, and the bank's ledger is asked for every call whose outcome is
+// unknown. Whatever failed on the way, it tries again.
 func settle(ctx context.Context, c *streamhttp.Client) error {
-	all, err := c.Reconcile(ctx)
-	for _, r := range all {
-		if !r.Resolved() {
-			err = errors.Join(err, fmt.Errorf("the ledger of a bank that never died says %q of %v: %w", r.State, r.Unknown.Stream, r.Err))
+	for {
+		switch c.Driver().State() {
+		case spec.Open, spec.Quarantined:
+			all, err := c.Reconcile(ctx)
+			for _, r := range all {
+				if r.State == spec.KeyUnknown {
+					return fmt.Errorf("the ledger of a bank that never died knows nothing of %v", r.Unknown)
+				}
+			}
+			if err == nil && len(c.Driver().Unknowns()) == 0 {
+				return nil
+			}
+		case spec.Abandoned:
+			_ = c.Open(ctx) // it may be cut too
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(5 * time.Millisecond):
 		}
 	}
-	return err
 }
 
-// complete waits until everything that the bank ever told has arrived.
+// complete settles, and waits until everything that the bank ever told in this
+// session has arrived.
 func complete(ctx context.Context, c *streamhttp.Client) error {
-	text, err := c.Call(ctx, methodClose, nil, nil)
-	if err != nil {
-		return err
+	for {
+		if err := settle(ctx, c); err != nil {
+			return err
+		}
+		text, err := c.Call(ctx, methodClose, nil, nil)
+		if err == nil {
+			var closing note
+			if err := json.Unmarshal(text, &closing); err != nil {
+				return err
+			}
+			return reach(ctx, c, closing.Told)
+		}
+		if ctx.Err() != nil {
+			return err
+		}
 	}
-	closing, err := noteIn(text)
-	if err != nil {
-		return err
-	}
+}
+
+// reach waits until so many events of the standalone stream are recorded.
+func reach(ctx context.Context, c *streamhttp.Client, told uint64) error {
 	for {
 		token, _ := c.Driver().Snapshot().Record.Token(0)
-		at, err := spec.ParseEventID(token.LastEventID)
-		if err != nil {
-			return fmt.Errorf("the standalone stream stands at %q: %w", token.LastEventID, err)
-		}
-		if at.Ordinal == closing.Told {
+		at := ordinalOf(token.LastEventID)
+		if at == told {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the standalone stream stands at %d of %d: %w", at.Ordinal, closing.Told, ctx.Err())
+			return fmt.Errorf("the standalone stream stands at %d of %d: %w", at, told, ctx.Err())
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
