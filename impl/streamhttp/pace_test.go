@@ -118,46 +118,52 @@ func TestSlowReaderIsCutBetweenEvents(t *testing.T) {
 // TestCase55CutInside (R9): the budget ends while an event of 3 MiB is half
 // written. The connection is aborted; nothing is written inside the event, no
 // part of it is taken for one, and no id of it is used.
+//
+// The faster one of the readers would have had the time to be told.
 func TestCase55CutInside(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var o Options
-		cut := stalls(&o)
-		app := bench{"big": func(_ context.Context, m *Message) {
-			_, _ = m.Stream.Emit("small", nil)
-			_, _ = m.Stream.Emit("big", strings.Repeat("line\n", 3<<20/6)) // each is a \n in JSON
-			_, _ = m.Stream.Answer(nil)
-		}}.app
-		r := newPipeRig(t, app, o)
-		r.open()
-		w := r.call(1, "big", `{}`, HeaderNotify, "1")
-		text, _, err := w.reading(600, 10*time.Minute)
-		if cut() < 30*time.Second || cut() > 38*time.Second || err == nil || err == io.EOF {
-			t.Errorf("after %v: %v", cut(), err)
-		}
-		if strings.Contains(text, commentRequired) || strings.Contains(text, "retry:") || strings.Contains(text, MethodResumptionRequired) {
-			t.Error("something was written inside the event")
-		}
-		events := sse.NewReader(strings.NewReader(text), sse.Options{})
-		var messages []sse.Event
-		for {
-			ev, err := events.Next()
-			if err != nil {
-				if !errors.Is(err, sse.ErrTruncated) {
-					t.Errorf("the reader says %v", err)
-				}
-				break
+	for _, rate := range []int{600, 840} {
+		t.Run(fmt.Sprint(rate), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { cutInside(t, rate) }) })
+	}
+}
+
+func cutInside(t *testing.T, rate int) {
+	var o Options
+	cut := stalls(&o)
+	app := bench{"big": func(_ context.Context, m *Message) {
+		_, _ = m.Stream.Emit("small", nil)
+		_, _ = m.Stream.Emit("big", strings.Repeat("line\n", 3<<20/6)) // each is a \n in JSON
+		_, _ = m.Stream.Answer(nil)
+	}}.app
+	r := newPipeRig(t, app, o)
+	r.open()
+	w := r.call(1, "big", `{}`, HeaderNotify, "1")
+	text, _, err := w.reading(rate, 10*time.Minute)
+	if cut() < 30*time.Second || cut() > 38*time.Second || err == nil || err == io.EOF {
+		t.Errorf("after %v: %v", cut(), err)
+	}
+	if strings.Contains(text, commentRequired) || strings.Contains(text, "retry:") || strings.Contains(text, MethodResumptionRequired) {
+		t.Error("something was written inside the event")
+	}
+	events := sse.NewReader(strings.NewReader(text), sse.Options{})
+	var messages []sse.Event
+	for {
+		ev, err := events.Next()
+		if err != nil {
+			if !errors.Is(err, sse.ErrTruncated) {
+				t.Errorf("the reader says %v", err)
 			}
-			if ev.Kind == sse.Message && ev.HasID {
-				messages = append(messages, ev.Clone())
-			}
+			break
 		}
-		if got := ids(messages); got != "1:1:1" {
-			t.Errorf("taken for events: %s", got)
+		if ev.Kind == sse.Message && ev.HasID {
+			messages = append(messages, ev.Clone())
 		}
-		if got := ids(r.resume(string(messages[0].ID)).all()); got != "2:1:2 3:1:3" {
-			t.Errorf("resumed: %s", got)
-		}
-	})
+	}
+	if got := ids(messages); got != "1:1:1" {
+		t.Errorf("taken for events: %s", got)
+	}
+	if got := ids(r.resume(string(messages[0].ID)).all()); got != "2:1:2 3:1:3" {
+		t.Errorf("resumed: %s", got)
+	}
 }
 
 // R9: pending without a break: a reader that is behind for a while, but has

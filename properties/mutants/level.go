@@ -42,9 +42,11 @@ var (
 	serverLockstep = suite{properties, `^TestServerLockstep`}
 	clientLockstep = suite{properties, `^TestClientLockstep`}
 	ledgerLockstep = suite{properties, `^TestLedgerLockstep`}
-	wiredLedger    = suite{properties, `^Test(WiredLedger|Case(31|45|46|52|53))`}
+	wiredLedger    = suite{properties, `^Test(WiredLedger|KilledLedger|Case(31|45|46|52|53))`}
+	wiredClient    = suite{properties, `^TestKilledClient`}
 	wiredPair      = suite{properties, `^Test(Case[0-9]+|ServerSketch|ClientSketch|Official|Story|Wired|Chaos|Corner)`}
 	wiredHTTP      = suite{streamhttp, `.`}
+	wiredBound     = suite{"impl/gosdk", `.`} // the official SDK at both ends
 	wiredSDK       = suite{properties, `^TestCase(02|07|09|27)`}
 )
 
@@ -60,12 +62,15 @@ var seenBy = map[string]map[Level][]suite{
 	},
 	"impl/window":     {Graph: {serverGraphs}, Lockstep: {serverLockstep}, Wired: {wiredPair}},
 	"impl/session":    {Rows: {serverRows}, Graph: {serverGraphs}, Lockstep: {serverLockstep}, Wired: {wiredPair}},
-	"impl/client":     {Rows: {clientRows}, Graph: {clientGraphs}, Lockstep: {clientLockstep}, Wired: {wiredPair}},
+	"impl/client":     {Rows: {clientRows}, Graph: {clientGraphs}, Lockstep: {clientLockstep}, Wired: {wiredPair, wiredClient}},
 	"impl/sse":        {Wired: {wiredPair, wiredHTTP}},
 	"impl/ledger":     {Lockstep: {ledgerLockstep}, Wired: {wiredLedger}},
 	"impl/gosdk":      {Wired: {wiredSDK}},
-	"impl/streamhttp": {Rows: {serverRows, clientRows}, Wired: {wiredPair}},
+	"impl/streamhttp": {Rows: {serverRows, clientRows}, Wired: {wiredPair, wiredBound}},
 }
+
+// beside holds a package's own tests that are in another directory.
+var beside = map[string]suite{"impl/client": {"impl/client/storetest", `.`}}
 
 // dirs returns the directories of the packages that the mutant changes.
 func (m Mutant) dirs() (dirs []string) {
@@ -84,6 +89,9 @@ func (m Mutant) suites(l Level) (suites []suite) {
 	if l == Unit {
 		for _, dir := range dirs {
 			suites = append(suites, suite{dir, `.`})
+			if s, ok := beside[dir]; ok {
+				suites = append(suites, s)
+			}
 		}
 		return suites
 	}
