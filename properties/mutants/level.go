@@ -58,11 +58,11 @@ const skipped = `(Notice|Notices|Noticed|CanBeRefused|PlantedFaults|ModelMutants
 // tests: running the others would only take time.
 var seenBy = map[string]map[Level][]suite{
 	"spec": {
-		Rows: {serverRows, clientRows}, Graph: {serverGraphs, clientGraphs}, Lockstep: {serverLockstep, clientLockstep}, Wired: {wiredPair},
+		Rows: {serverRows, clientRows}, Graph: {serverGraphs, clientGraphs}, Lockstep: {serverLockstep, clientLockstep}, Wired: {wiredPair, wiredHTTP},
 	},
 	"impl/window":     {Graph: {serverGraphs}, Lockstep: {serverLockstep}, Wired: {wiredPair}},
-	"impl/session":    {Rows: {serverRows}, Graph: {serverGraphs}, Lockstep: {serverLockstep}, Wired: {wiredPair}},
-	"impl/client":     {Rows: {clientRows}, Graph: {clientGraphs}, Lockstep: {clientLockstep}, Wired: {wiredPair, wiredClient}},
+	"impl/session":    {Rows: {serverRows}, Graph: {serverGraphs}, Lockstep: {serverLockstep}, Wired: {wiredPair, wiredHTTP}},
+	"impl/client":     {Rows: {clientRows}, Graph: {clientGraphs}, Lockstep: {clientLockstep}, Wired: {wiredPair, wiredClient, wiredHTTP}},
 	"impl/sse":        {Wired: {wiredPair, wiredHTTP}},
 	"impl/ledger":     {Lockstep: {ledgerLockstep}, Wired: {wiredLedger}},
 	"impl/gosdk":      {Wired: {wiredSDK}},
