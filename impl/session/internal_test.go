@@ -62,3 +62,9 @@ func TestSessionIDText(t *testing.T) {
 		t.Error("a character that is no digit was read as one")
 	}
 }
+
+// ParseSessionID is for tests that look into a store.
+func ParseSessionID(text string) SessionID {
+	key, _ := parseSessionID(text)
+	return key.id()
+}
