@@ -153,6 +153,16 @@ func (c *Core) addStream(request uint64, call Call) *stream {
 	return s
 }
 
+// doubting reports whether some call is about to become an unknown outcome.
+func (c *Core) doubting() bool {
+	for _, s := range c.streams {
+		if s.hand.change.Kind == DoubtCall {
+			return true
+		}
+	}
+	return false
+}
+
 // sorted returns the streams in the order of their ids.
 func (c *Core) sorted() []*stream {
 	return slices.SortedFunc(maps.Values(c.streams), func(a, b *stream) int { return a.id.compare(b.id) })

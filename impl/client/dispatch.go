@@ -196,6 +196,9 @@ func (c *Client) commit(a Action, done chan<- Action) {
 	}
 	if done == nil {
 		c.forget(a.Stream)
+		if a.Do == spec.CommitUnknown {
+			c.tell()
+		}
 		return
 	}
 	var returned Action

@@ -31,7 +31,8 @@ func (r Resolution) Resolved() bool {
 const maxAsking = 8
 
 // Reconcile asks the server's ledger for every unresolved unknown outcome, and
-// resolves those of which it knows (R23): executed, with the response handed
+// resolves those of which it knows (R23), those of calls that were lost just
+// now or with the process before among them: executed, with the response handed
 // over, or not executed, and sealed. For a call that is still running it asks
 // again, with backoff, until ctx ends. When the last one of an earlier epoch is
 // resolved the quarantine ends.
@@ -40,6 +41,9 @@ const maxAsking = 8
 // is not asked for: Err is spec.ReasonLedgerForeign, and the decision stays with
 // the caller, as it does where the ledger says "unknown". The error is ctx's.
 func (c *Client) Reconcile(ctx context.Context) ([]Resolution, error) {
+	if err := c.waitFor(ctx, func() bool { return !c.core.doubting() }); err != nil {
+		return nil, err
+	}
 	unknowns := c.Unknowns()
 	all := make([]Resolution, len(unknowns))
 	slots := make(chan struct{}, maxAsking)

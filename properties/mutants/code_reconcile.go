@@ -55,4 +55,8 @@ var reconcileMutants = []Mutant{
 		wireKeysGo, "out := append([]byte(`{\"`+spec.MetaKey+`\":`), quoted...)", "out := append([]byte(`{\"key\":`), quoted...)"),
 	edit("wire-attempt-not-sent", "R10", "the server knows which request is newer",
 		wireTransferGo, `if !get.Attempt.IsZero() {`, `if get.Attempt.IsZero() && hasBody {`),
+	edit("reconcile-before-the-doubt", "R23", "what is not in the record yet is not unknown",
+		reconcileGo, "return !c.core.doubting()", "return c.core != nil"),
+	edit("call-of-an-epoch-that-is-gone", "R23", "whatever keeps a call from being sent is the same to its caller",
+		callGo, "if errors.Is(err, ErrNoStream) {", "if errors.Is(err, ErrClosed) {"),
 }
