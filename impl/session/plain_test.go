@@ -108,3 +108,29 @@ func strictServer(t *testing.T) *fsm.Server {
 	machines.Stream = m
 	return &machines
 }
+
+// A store is given every event, however busy the session is: what it has not
+// been given is on no wire (R14).
+func TestAStoreIsGivenEveryEvent(t *testing.T) {
+	cfg := session.DefaultConfig()
+	cfg.Window.Events = 3
+	var given []uint64
+	cfg.Persist = func(_ *session.Core, e session.Entry) error {
+		if e.Kind == session.AppendsEvent {
+			given = append(given, e.Ordinal)
+		}
+		return nil
+	}
+	core := session.NewCore(cfg)
+	if err := core.Initialize(session.SessionID{7}, nil, false, false); err != nil {
+		t.Fatal(err)
+	}
+	for n := range uint64(20) {
+		if _, err := core.Emit(0, []byte("x"), 0); err != nil {
+			t.Fatal(err)
+		}
+		if len(given) != int(n)+1 || given[n] != n+1 {
+			t.Fatalf("after %d events the store was given %v", n+1, given)
+		}
+	}
+}
