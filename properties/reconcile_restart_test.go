@@ -2,6 +2,7 @@ package properties
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"example.com/reattach/impl/client"
 	outcomes "example.com/reattach/impl/ledger"
 	"example.com/reattach/impl/streamhttp"
+	"example.com/reattach/spec"
 )
 
 // slowDoubt is a store that takes its time to write that an outcome is unknown.
@@ -52,5 +54,36 @@ func TestWiredReconcileRightAfterARestart(t *testing.T) {
 	waitApplied(t, log, 1)
 	if result, err := second.Await(t.Context(), lost[0]); err != nil || string(result) != `{"text":"paid"}` || s.ran() != 1 {
 		t.Errorf("%q, %v, and it ran %d times", result, err, s.ran())
+	}
+}
+
+// Given a server whose ledger answers a call with each of its refusals, then
+// only a seal lets the client say that the call did not run (R23).
+func TestWiredRefusalsOfALedger(t *testing.T) {
+	refuse := make(chan spec.Reason, 1)
+	s := serveApp(t, func(ctx context.Context, m *streamhttp.Message) {
+		switch m.Method {
+		case "initialize":
+			named := map[string]any{spec.CapabilityName: spec.LedgerCapability{Ledger: strings.Repeat("5", spec.LedgerNameLen)}}
+			m.Stream.Answer(map[string]any{"protocolVersion": streamhttp.Negotiate(m.Params), "capabilities": map[string]any{"experimental": named}})
+		default: // a status query, too
+			if m.Method != "pay" {
+				m.Stream.Fail(spec.CodeLedger, "no", spec.LedgerRefusal{Reason: spec.ReasonKeyUnknown})
+				return
+			}
+			m.Stream.Fail(spec.CodeLedger, "no", spec.LedgerRefusal{Reason: <-refuse})
+		}
+	})
+	c, _ := dial(t, s.URL, quick(streamhttp.DialOptions{}))
+	for _, reason := range []spec.Reason{spec.ReasonKeySealed, spec.ReasonLedgerUnavailable, spec.ReasonKeyUnknown, spec.ReasonKeyReused} {
+		refuse <- reason
+		_, err := pay(c)
+		var unknown *client.UnknownError
+		if notRun := errors.Is(err, spec.ReasonNotExecuted); notRun != (reason == spec.ReasonKeySealed) || errors.As(err, &unknown) == notRun {
+			t.Errorf("%s: the caller was told %v", reason, err)
+		}
+	}
+	if unknown := c.Driver().Unknowns(); len(unknown) != 3 {
+		t.Errorf("unknown are %v, want three", unknown)
 	}
 }
