@@ -91,10 +91,22 @@ func (s *Session) emit(n uint64, rec *record, t spec.Trigger, payload []byte, e 
 	if rec == nil {
 		rec = s.core.at(n)
 	}
-	err := s.core.emit(rec, t, payload, now, e)
-	if rec.view != nil {
-		rec.view.wait.wake()
+	if ordinal := s.core.emitPlainly(rec, t, payload, now); ordinal != 0 {
+		// Events that are older than this one are retained, so the session is
+		// due before this one is.
+		s.core.retireSome()
+		s.core.tell(rec, ordinal, 1, e)
+		rec.wakeReader()
+		s.mu.Unlock()
+		return nil
 	}
+	return s.emitByRow(rec, t, payload, now, e)
+}
+
+// emitByRow is the rest of emit, and unlocks the session.
+func (s *Session) emitByRow(rec *record, t spec.Trigger, payload []byte, now int64, e *Emitted) error {
+	err := s.core.emitByRow(rec, t, payload, now, e)
+	rec.wakeReader()
 	// The event is due with the window's age, which is later than what the
 	// session is due for already, but for the first event in a long time.
 	if due := now + s.core.cfg.Window.Age + 1; due < s.due && err == nil {
@@ -107,6 +119,13 @@ func (s *Session) emit(n uint64, rec *record, t spec.Trigger, payload []byte, e 
 	}
 	s.mu.Unlock()
 	return err
+}
+
+// wakeReader tells the stream's view, if it has one and that waits.
+func (rec *record) wakeReader() {
+	if rec.view != nil {
+		rec.view.wait.wake()
+	}
 }
 
 // Answer fires HandlerAnswers: it records the stream's last event. Its errors

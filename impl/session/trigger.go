@@ -70,23 +70,21 @@ func (c *Core) Answer(n uint64, payload []byte, now int64) (e Emitted, err error
 // emit is Emit and Answer. What it tells goes to e, which the caller returns:
 // copying it costs as much as finding the row.
 func (c *Core) emit(rec *record, t spec.Trigger, payload []byte, now int64, e *Emitted) error {
-	evicted, ordinal := 1, c.emitPlainly(rec, t, payload, now)
-	if ordinal == 0 {
-		op := operation{payload: payload, now: now}
-		if err := c.emitByRow(rec, t, &op); err != nil {
-			return err
-		}
-		evicted, ordinal = op.evicted, op.at.Ordinal
+	if ordinal := c.emitPlainly(rec, t, payload, now); ordinal != 0 {
+		c.retireSome()
+		c.tell(rec, ordinal, 1, e)
+		return nil
 	}
-	if evicted > 0 && len(c.body.finished) > 0 {
-		c.retire()
-	}
+	return c.emitByRow(rec, t, payload, now, e)
+}
+
+// tell says what became of the newest event.
+func (c *Core) tell(rec *record, ordinal uint64, evicted int, e *Emitted) {
 	e.ID.Tag, e.ID.Seq, e.ID.Stream, e.ID.Ordinal = c.body.tag, c.window.Seq(), rec.number, ordinal
 	e.Evicted = evicted
 	if v := rec.view; v != nil {
 		e.Attached, e.Lag = true, ordinal-v.At.Ordinal
 	}
-	return nil
 }
 
 // emitPlainly is the hot path: it records an event that is like the one before
@@ -106,19 +104,22 @@ func (c *Core) emitPlainly(rec *record, t spec.Trigger, payload []byte, now int6
 
 // emitByRow asks the machine. With an observer, who is to see every row, or
 // a store, which is to have every event, it remembers nothing of the answer.
-func (c *Core) emitByRow(rec *record, t spec.Trigger, op *operation) error {
+func (c *Core) emitByRow(rec *record, t spec.Trigger, payload []byte, now int64, e *Emitted) error {
 	var facts spec.Facts
-	if c.fits(op.payload) {
+	if c.fits(payload) {
 		facts = spec.FactsOf(spec.EventFits)
 	}
 	if rec.number == 0 {
 		facts = facts.With(spec.Standalone, true)
 	}
 	step, err := c.cfg.Machines.Stream.Resolve(rec.state, t, facts)
-	if err := c.take(rec, step, err, op); err != nil {
-		return c.withBound(err, rec, op.payload)
+	op := operation{payload: payload, now: now}
+	if err := c.take(rec, step, err, &op); err != nil {
+		return c.withBound(err, rec, payload)
 	}
 	rec.plain = t == spec.HandlerEmits && c.remembers(step, recordOnly)
+	c.retireSome()
+	c.tell(rec, op.at.Ordinal, op.evicted, e)
 	return nil
 }
 
@@ -320,6 +321,13 @@ func (c *Core) evictDue(now int64) int {
 		c.retire()
 	}
 	return n
+}
+
+// retireSome is retire, if there may be something to retire.
+func (c *Core) retireSome() {
+	if len(c.body.finished) > 0 {
+		c.retire()
+	}
 }
 
 // retire fires RetentionEnds for the finished streams whose last event is

@@ -124,7 +124,7 @@ var sessionMutants = []Mutant{
 	edit("session-call-is-no-life", "R9b", "only requests and views keep a session alive",
 		coreGo, `(c.body.views > 0 || c.body.inFlight > 0)`, `(c.body.views > 0)`),
 	edit("session-emitting-is-life", "R9b", "whoever emits is alive",
-		"impl/session/stream.go", "err := s.core.emit(rec, t, payload, now, e)\n", "err := s.core.emit(rec, t, payload, now, e)\n\ts.active = now\n"),
+		"impl/session/stream.go", "err := s.core.emitByRow(rec, t, payload, now, e)\n", "err := s.core.emitByRow(rec, t, payload, now, e)\n\ts.active = now\n"),
 	edit("session-generation-not-in-the-tag", "R14", "a store's generation is its own business",
 		coreGo, `spec.TagOf(c.id.Text(), c.cfg.Generation)`, `spec.TagOf(c.id.Text(), "")`),
 	edit("session-drain-of-new-ones-only", "R12", "who is in may go on as ever",
