@@ -1,10 +1,12 @@
 package streamhttp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -159,13 +161,27 @@ func orElse(text, other string) string {
 	return text
 }
 
-// sayReady ends the opening.
+// readyTries bounds how often the end of an opening is said.
+const readyTries = 4
+
+// sayReady ends the opening. It may be said twice, so where the connection
+// breaks it is said again.
 func (c *Client) sayReady(ctx context.Context) error {
 	payload, err := encode(outNotification{"2.0", methodReady, nil})
 	if err != nil {
 		return err
 	}
-	return c.driver.Notify(ctx, client.Message{Payload: payload, Passes: true})
+	for try := 1; ; try++ {
+		err = c.driver.Notify(ctx, client.Message{Payload: payload, Passes: true})
+		var broken *url.Error
+		if try == readyTries || !errors.As(err, &broken) || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-time.After(cmp.Or(c.o.Driver.BackoffBase, spec.DefaultBackoffBase) << (try - 1)):
+		case <-ctx.Done():
+		}
+	}
 }
 
 // Call calls a method and waits for its result, through any number of lost
