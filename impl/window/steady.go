@@ -47,7 +47,7 @@ func (w *Window) AppendSteadily(stream uint64, payload []byte, now int64) (ordin
 	left := b.bytes - (end - oldest.off)
 	bytes := left + uint32(size)
 	room := len(b.arena)
-	if int(bytes) > l.Bytes || int(bytes) < room/4 {
+	if int(bytes) > l.Bytes || int(bytes) < room/4 && room > smallArena { // too much, or oversized
 		return 0
 	}
 	tail := b.tail
