@@ -32,7 +32,7 @@ func build(text string) func(uint64) ([]byte, error) {
 }
 
 // dial makes a client, opens a session, and closes the client with the test.
-func dial(t *testing.T, s *server, store Store, o Options) *Client {
+func dial(t *testing.T, s Transport, store Store, o Options) *Client {
 	t.Helper()
 	c, err := New(context.Background(), s, store, o)
 	if err != nil {
