@@ -3,6 +3,7 @@ package properties
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -85,5 +86,28 @@ func TestWiredRefusalsOfALedger(t *testing.T) {
 	}
 	if unknown := c.Driver().Unknowns(); len(unknown) != 3 {
 		t.Errorf("unknown are %v, want three", unknown)
+	}
+}
+
+// Given a call that is being built when its session ends, then it ends as not
+// run, and the server never sees it, in this session or the next (R22, R23).
+func TestWiredEndWhileACallIsBuilt(t *testing.T) {
+	s, wire := newTill(t, outcomes.NewMemoryStore(), nil), &snip{}
+	c, _ := dial(t, s.URL, quick(streamhttp.DialOptions{Transport: streamhttp.TransportOptions{HTTP: wire}}))
+	_, err := c.Driver().Call(t.Context(), client.Request{Build: func(request uint64) ([]byte, error) {
+		if err := c.Terminate(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := c.Open(t.Context()); err != nil {
+			t.Error(err)
+		}
+		return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"pay"}`, request), nil
+	}})
+	var notRun *client.NotRunError
+	if !errors.As(err, &notRun) || wire.count(`"pay"`) != 0 || s.ran() != 0 {
+		t.Errorf("%v, %d were sent, %d ran", err, wire.count(`"pay"`), s.ran())
+	}
+	if result, err := pay(c); err != nil || result != `{"text":"paid"}` {
+		t.Errorf("the next one: %q, %v", result, err)
 	}
 }
