@@ -132,9 +132,6 @@ func (v *view) run(gone <-chan struct{}) (clean bool) {
 	timer := time.NewTimer(keepAlive)
 	defer timer.Stop()
 	for {
-		if !v.flush() { // at first what begin wrote, then the last burst
-			return false
-		}
 		switch {
 		case v.stalled:
 			_ = v.core.Stall() // it may have ended otherwise just now
@@ -148,6 +145,11 @@ func (v *view) run(gone <-chan struct{}) (clean bool) {
 		}
 		if n > 0 {
 			v.took()
+		}
+		if !v.flush() { // what begin wrote goes out together with what was there already
+			return false
+		}
+		if n > 0 || v.stalled {
 			continue
 		}
 		v.giveBack()
