@@ -135,8 +135,11 @@ func (p *parser) line(n int, text []byte) error {
 		return json.Unmarshal(text, &p.header)
 	}
 	var values []json.RawMessage
-	if err := json.Unmarshal(text, &values); err != nil || len(values) < 1 {
+	if err := json.Unmarshal(text, &values); err != nil {
 		return fmt.Errorf("not an array: %w", err)
+	}
+	if len(values) == 0 {
+		return errors.New("an empty array")
 	}
 	kind, rest := string(values[0]), values[1:]
 	switch {
