@@ -3,11 +3,11 @@ package properties_test
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	mutantsToRun = flag.String("mutants", "sample", "which mutants TestMutantMatrix runs: sample, all (writes docs/mutants.md), or patterns of path.Match with commas between them")
+	mutantsToRun = flag.String("mutants", "sample", "which mutants TestMutantMatrix runs: sample, all (writes docs/mutants.md), a share of all such as 2/8, or patterns of path.Match with commas between them (write their lines)")
 	mutantEnough = flag.Int("mutants.enough", 0, "do not ask further levels of a mutant that so many have noticed; 0: ask all")
 	mutantWorker = flag.Int("mutants.workers", runtime.NumCPU(), "mutants that TestMutantMatrix runs at a time")
 )
@@ -94,20 +94,9 @@ func TestMutantMatrix(t *testing.T) {
 		return
 	}
 	all := catalogue(t)
-	chosen := all
-	if *mutantsToRun != "all" {
-		chosen = slices.DeleteFunc(slices.Clone(all), func(m mutants.Mutant) bool {
-			for pattern := range strings.SplitSeq(*mutantsToRun, ",") {
-				ok, err := path.Match(pattern, m.Name)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if ok {
-					return false
-				}
-			}
-			return true
-		})
+	chosen, share, err := chooseMutants(all, *mutantsToRun)
+	if err != nil {
+		t.Fatal(err)
 	}
 	rows := matrix(t, chosen)
 	for _, row := range rows {
@@ -118,9 +107,73 @@ func TestMutantMatrix(t *testing.T) {
 			t.Errorf("survives: %v\n\t%s (%s, %s)", row, row.Mutant.Story, row.Mutant.Rules, row.Mutant.Place())
 		}
 	}
-	writePage(t, all, rows)
+	if !share {
+		writePage(t, all, rows)
+	}
 	say(t, "of the code: "+mutants.CountOf(rows, mutants.Code).String())
 	say(t, mutants.CountOf(rows, "").String())
+}
+
+// chooseMutants returns those that are asked for: all of them, the k-th of n
+// shares of them as k/n, or those that match a pattern.
+func chooseMutants(all []mutants.Mutant, what string) (chosen []mutants.Mutant, share bool, err error) {
+	if what == "all" {
+		return all, false, nil
+	}
+	if k, n := 0, 0; !strings.Contains(what, ",") {
+		if _, err := fmt.Sscanf(what+"\n", "%d/%d\n", &k, &n); err == nil {
+			if k < 1 || k > n {
+				return nil, false, fmt.Errorf("of %d shares none is number %d", n, k)
+			}
+			for i := k - 1; i < len(all); i += n {
+				chosen = append(chosen, all[i])
+			}
+			return chosen, true, nil
+		}
+	}
+	for _, m := range all {
+		for pattern := range strings.SplitSeq(what, ",") {
+			ok, err := path.Match(pattern, m.Name)
+			if err != nil {
+				return nil, false, err
+			}
+			if ok {
+				chosen = append(chosen, m)
+				break
+			}
+		}
+	}
+	return chosen, false, nil
+}
+
+// The shares of the catalogue are the catalogue.
+func TestMutantsAreDealt(t *testing.T) {
+	all := catalogue(t)
+	dealt := map[string]int{}
+	for k := 1; k <= 7; k++ {
+		share, ok, err := chooseMutants(all, fmt.Sprintf("%d/7", k))
+		if err != nil || !ok || len(share) < len(all)/7 || len(share) > len(all)/7+1 {
+			t.Errorf("share %d of 7 has %d of %d, %v %v", k, len(share), len(all), ok, err)
+		}
+		for _, m := range share {
+			dealt[m.Name]++
+		}
+	}
+	for _, m := range all {
+		if dealt[m.Name] != 1 {
+			t.Errorf("%s is in %d shares", m.Name, dealt[m.Name])
+		}
+	}
+	for what, want := range map[string]int{"tla/*": 100, "window-inclusive": 1, "window-inclusive,decide-tag-unchecked": 2, "nothing": 0} {
+		if got, share, err := chooseMutants(all, what); err != nil || share || len(got) < want || want < 100 && len(got) > want {
+			t.Errorf("%s chooses %d, %v", what, len(got), err)
+		}
+	}
+	for _, what := range []string{"0/7", "8/7", "1/0", "["} {
+		if _, _, err := chooseMutants(all, what); err == nil {
+			t.Errorf("%q chooses something", what)
+		}
+	}
 }
 
 // writePage notes what came of the mutants that were tried.
