@@ -14,9 +14,9 @@ import (
 // each session, with everything that emitting does.
 type ours struct {
 	registry *session.Registry
-	names    []string
+	sessions []*session.Session
+	names    []string          // the ids, once somebody wants to know: they are the clients' to keep
 	streams  []*session.Stream // by handle; nil: by id
-	first    *session.Session
 }
 
 func openOurs(byHandle bool) func(int) (store, error) {
@@ -25,16 +25,13 @@ func openOurs(byHandle bool) func(int) (store, error) {
 		if err != nil {
 			return nil, err
 		}
-		o := &ours{registry: r}
-		for i := range sessions {
+		o := &ours{registry: r, sessions: make([]*session.Session, 0, sessions)}
+		for range sessions {
 			s, err := r.Open("", nil)
 			if err != nil {
 				return nil, err
 			}
-			if i == 0 {
-				o.first = s
-			}
-			o.names = append(o.names, s.ID())
+			o.sessions = append(o.sessions, s)
 			if byHandle {
 				o.streams = append(o.streams, s.Standalone())
 			}
@@ -47,6 +44,11 @@ func (o *ours) append(i int, payload []byte) {
 	var err error
 	if o.streams != nil {
 		_, err = o.streams[i].Emit(payload)
+	} else if o.names == nil {
+		for _, s := range o.sessions {
+			o.names = append(o.names, s.ID())
+		}
+		o.append(i, payload)
 	} else if s, ok := o.registry.Find("", o.names[i]); ok {
 		_, err = s.Emit(0, payload)
 	} else {
@@ -60,7 +62,7 @@ func (o *ours) append(i int, payload []byte) {
 // reader resumes at a cursor, as a GET does, and encodes what follows straight
 // into a wire buffer: decision, view and all.
 func (o *ours) reader(_, n int, _ bool) (func() int, error) {
-	e, err := o.first.Standalone().Emit(event())
+	e, err := o.sessions[0].Standalone().Emit(event())
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +72,7 @@ func (o *ours) reader(_, n int, _ bool) (func() int, error) {
 	request := session.Request{Cursors: []string{cursor.String()}}
 	wire := newWire()
 	return func() int {
-		view, _, err := o.first.Resume(request)
+		view, _, err := o.sessions[0].Resume(request)
 		if err != nil {
 			panic(err)
 		}
