@@ -179,6 +179,26 @@ func TestASessionOutlivesItsProcess(t *testing.T) {
 	}
 }
 
+// Who is asked for a session that another instance has taken since does not
+// decide by what it once knew: it takes the session back, as it is now (R14).
+func TestAStaleCopyDecidesNothing(t *testing.T) {
+	store := newShaky()
+	first, second := stored(t, store), stored(t, store)
+	s := opens(t, first, "alice")
+	e, err := looksUp(t, second, s.ID()).Standalone().Emit([]byte("elsewhere"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := looksUp(t, first, s.ID())
+	if again == s {
+		t.Error("the first instance answers with its old copy")
+	}
+	v, d, err := again.Resume(session.Request{Cursors: []string{e.ID.String()}})
+	if err != nil || v == nil {
+		t.Errorf("the cursor of an event of the other instance: %+v, %v", d, err)
+	}
+}
+
 // What views were handed is not stored, so a view without a cursor repeats
 // nothing of before, and begins at the head (R7).
 func TestAFreshViewRepeatsNothingAfterARestart(t *testing.T) {
