@@ -26,17 +26,19 @@ type record struct {
 	handle    *Stream // the registry's, if it gave one out
 }
 
-// body is what a session has once anything happened in it.
+// body is what a session has once anything happened in it. What emitting looks
+// at comes first, on one cache line.
 type body struct {
-	tag  spec.Tag
-	next uint64             // number of the next stream
-	zero record             // the standalone stream
-	more map[uint64]*record // the others that have a record
+	tag spec.Tag
 
 	// finished holds the finished streams in the order of their last events'
 	// seqs, mostly that in which they finished: so eviction, which is oldest
 	// first, takes the last retained event of the first of them first.
 	finished []*record
+
+	zero record             // the standalone stream
+	more map[uint64]*record // the others that have a record
+	next uint64             // number of the next stream
 
 	views    int // open
 	inFlight int // calls unfinished, or finished with a view that still carries them
