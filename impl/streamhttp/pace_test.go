@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,8 +39,11 @@ func (w *wire) reading(rate int, most time.Duration) (text string, took time.Dur
 
 // stalls notes when a view was cut for its pace.
 func stalls(o *Options) (at func() time.Duration) {
+	var mu sync.Mutex // the writer of the view observes, the test asks
 	var start, cut time.Time
 	o.Session.Observe = func(ob session.Observation) {
+		mu.Lock()
+		defer mu.Unlock()
 		switch {
 		case ob.Step.Row == nil:
 		case ob.Step.Row.Trigger == spec.ClientCalls:
@@ -48,7 +52,11 @@ func stalls(o *Options) (at func() time.Duration) {
 			cut = time.Now()
 		}
 	}
-	return func() time.Duration { return cut.Sub(start) }
+	return func() time.Duration {
+		mu.Lock()
+		defer mu.Unlock()
+		return cut.Sub(start)
+	}
 }
 
 // R9, the rate cut: given a backlog of small events, when a reader takes less
