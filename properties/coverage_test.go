@@ -41,6 +41,7 @@ func TestEveryRowIsInTheRowSuite(t *testing.T) {
 
 // belowTheModel lists the rules that neither model nor modules state, and why.
 var belowTheModel = map[string]string{
+	"R14": "the model has no store; the core is in lockstep with it beside one that fails, and the suite of stores says what one has to do",
 	"R13": "the closed system has one subject; the model's Service has several, in lockstep",
 	"R15": "time and silence are not in the model",
 }
@@ -99,7 +100,6 @@ func TestEveryRuleHasItsEvidence(t *testing.T) {
 // plannedReasons are named, and nothing gives them yet.
 var plannedReasons = map[spec.Reason]string{
 	spec.ReasonReplayNotPermitted: "R27: no deployment replays",
-	spec.ReasonStoreUnavailable:   "R14: sessions live in memory",
 }
 
 // outOfReach are given by the core and never reach a client, as the options
@@ -192,6 +192,10 @@ var provocations = map[spec.Reason]provocation{
 		p := s.open()
 		_ = s.handler.Drain(t.Context()) // nothing runs
 		return p.attach()
+	},
+	spec.ReasonStoreUnavailable: func(t *testing.T) *reply {
+		full := &faultyStore{Store: session.NewMemoryStore(), nth: 2, fault: storeFaults[0], events: map[uint64]string{}}
+		return newStage(t, streamhttp.Options{Session: session.Options{Store: full}}).open().send("POST", workText)
 	},
 }
 

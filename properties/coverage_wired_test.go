@@ -100,6 +100,7 @@ func (c *coverage) misses() (faults []string) {
 var aboveTheCore = map[spec.Reason]string{
 	spec.ReasonSessionRequired:   "a request that names no session meets no machine",
 	spec.ReasonCursorWithMessage: "it is seen in the head of the request",
+	spec.ReasonStoreUnavailable:  "what a store refuses fires no row",
 }
 
 // TestMain holds the whole suite against the vocabulary when all of it ran.

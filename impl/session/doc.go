@@ -20,6 +20,7 @@
 //	(4) an event is retained before a view can take it                 (R11)
 //	(5) emitting never waits for a reader                              (R3)
 //	(6) an ended session never lives again                             (R6)
+//	(7) with a [Store]: nothing happens that it does not have          (R14)
 //
 // (1) rests on one thing: a view is no queue but a position in the window, and
 // appending, evicting and taking the next event happen under one lock. So the

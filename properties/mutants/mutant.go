@@ -47,7 +47,7 @@ func edits(name, rules, story string, edits ...Edit) Mutant {
 
 // OfCode lists the mutants of the implementation.
 func OfCode() []Mutant {
-	return slices.Concat(fastMutants, missMutants, interopMutants, reconcileMutants, gosdkMutants, ledgerMutants, attemptMutants, paceMutants, drainMutants, windowMutants, decisionMutants, sessionMutants, registryMutants, viewMutants, serverMutants,
+	return slices.Concat(storeMutants, fastMutants, missMutants, interopMutants, reconcileMutants, gosdkMutants, ledgerMutants, attemptMutants, paceMutants, drainMutants, windowMutants, decisionMutants, sessionMutants, registryMutants, viewMutants, serverMutants,
 		proofMutants, epochMutants, recordMutants, driverMutants, transportMutants, framingMutants)
 }
 
