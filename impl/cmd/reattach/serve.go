@@ -123,6 +123,19 @@ func (s *serving) server() *mcp.Server {
 	return interop.NewToolbox(s.events).Server
 }
 
+// What a request may take until its body begins. Bodies have their own budget
+// (streamhttp.Options.ReadBudget); answers, which are streams, have none.
+const (
+	serveHeaderTime  = 10 * time.Second
+	serveHeaderBytes = 64 << 10
+	serveIdleTime    = 2 * time.Minute // a connection between two requests
+)
+
+// newServer returns a server that cuts slow headers and refuses long ones.
+func newServer(h http.Handler) *http.Server {
+	return &http.Server{Handler: h, ReadHeaderTimeout: serveHeaderTime, MaxHeaderBytes: serveHeaderBytes, IdleTimeout: serveIdleTime}
+}
+
 // serve serves until the context ends.
 func (s *serving) serve(ctx context.Context, handler *gosdk.Handler) error {
 	listener, err := net.Listen("tcp", s.addr)
@@ -132,7 +145,7 @@ func (s *serving) serve(ctx context.Context, handler *gosdk.Handler) error {
 	url := "http://" + listener.Addr().String()
 	mux := http.NewServeMux()
 	mux.Handle(servePath, handler)
-	servers := []*http.Server{{Handler: mux}}
+	servers := []*http.Server{newServer(mux)}
 	listeners := []net.Listener{listener}
 	if s.seed != 0 {
 		wire, err := interop.NewWire(url, s.seed)
@@ -147,7 +160,7 @@ func (s *serving) serve(ctx context.Context, handler *gosdk.Handler) error {
 		if err != nil {
 			return err
 		}
-		servers, listeners = append(servers, &http.Server{Handler: wire}), append(listeners, front)
+		servers, listeners = append(servers, newServer(wire)), append(listeners, front)
 		url = "http://" + front.Addr().String()
 	}
 	failed := make(chan error, len(servers))
