@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"example.com/reattach/impl/session"
+	"example.com/reattach/spec"
 )
 
 // The file is lines of
@@ -100,6 +101,11 @@ func (s *state) apply(l line) error {
 	k := s.sessions[key]
 	switch {
 	case l.Kept != nil && k == nil:
+		if l.Kept.Image.State == spec.Live {
+			if err := l.Kept.Image.Check(); err != nil {
+				return err
+			}
+		}
 		s.sessions[key] = l.Kept
 	case l.Begin != nil && k == nil:
 		s.sessions[key] = &kept{Term: 1, Image: session.NewImage(l.Begin.Subject, l.Begin.At)}
