@@ -30,7 +30,7 @@ var storeMutants = []Mutant{
 	edit("store-ends-with-the-process", "R12 R14", "who closes ends everything",
 		registryGo, `_ = s.close()`, `_ = s.Terminate()`),
 	edit("store-running-call-waits", "R9b R14", "the call that ran elsewhere will be answered one day",
-		restoreGo, `if err := c.ElapseDetach(stream.Number, now); err != nil {`, `if err := c.Describe(m.Note); err != nil {`),
+		restoreGo, `if err := c.ElapseDetach(stream.Number, now); err != nil {`, `if err := c.Describe(m.Note); err != nil && now > 0 {`),
 	edit("store-fresh-view-repeats", "R7 R14", "nobody has seen what is in the store",
 		restoreGo, "\t\t\tb.zero.handed = s.Head\n", ""),
 	edit("store-unconditional", "R14", "an append comes when it is due",
