@@ -242,7 +242,7 @@ func case47(t *testing.T, name string, store *faultyStore, reached map[string]in
 // file. The session goes on, and its client need not even know (R2, R14).
 func TestCase47RestartWithADurableStore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sessions")
-	restored := make(chan *streamhttp.Session, 1)
+	restored := make(chan *streamhttp.Session, 8)
 	serve := func() (*stage, *filestore.Store) {
 		store, err := filestore.Open(path)
 		if err != nil {
@@ -267,7 +267,12 @@ func TestCase47RestartWithADurableStore(t *testing.T) {
 	defer store.Close()
 	wire.switchTo(second.address())
 
-	again := <-restored // the client came back by itself
+	var again *streamhttp.Session
+	select {
+	case again = <-restored: // the client came back by itself
+	case <-time.After(20 * time.Second):
+		t.Fatal("the client has not come back, or found nothing")
+	}
 	if again.Tag() != s.Tag() || again.Version() != s.Version() {
 		t.Errorf("%v of revision %q came back as %v of revision %q", s, s.Version(), again, again.Version())
 	}
