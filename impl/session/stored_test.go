@@ -298,3 +298,24 @@ func (s *renewed) Confirm(key session.Key, h session.Hold) error {
 	h.Generation = ""
 	return s.shaky.Confirm(key, h)
 }
+
+// An entry changes the image that it presumes, and no other one (R14).
+func TestAnEntryAppliesToWhatItPresumes(t *testing.T) {
+	m := session.NewImage("alice", 1)
+	for i := range uint64(3) {
+		if err := m.Apply(session.Entry{Kind: session.AppendsEvent, Seq: i, Ordinal: i + 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	note := session.Entry{Kind: session.DescribesSession, Seq: 3, Evicted: 2, Data: []byte("note")}
+	for _, seq := range []uint64{0, 2, 4} {
+		wrong := note
+		wrong.Seq, wrong.Evicted = seq, 0
+		if err := m.Apply(wrong); !errors.Is(err, session.ErrConflict) || m.Note != nil || m.Seq != 3 {
+			t.Errorf("an entry that presumes seq %d: %v, and the image is %+v", seq, err, m)
+		}
+	}
+	if err := m.Apply(note); err != nil || string(m.Note) != "note" || len(m.Events) != 1 || m.Check() != nil {
+		t.Errorf("an entry that presumes what is so: %v, and the image is %+v", err, m)
+	}
+}
