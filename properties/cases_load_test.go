@@ -372,6 +372,7 @@ type bubble struct {
 	t         *testing.T
 	transport *http.Transport
 	asked     func(*http.Request)
+	handler   *streamhttp.Handler
 }
 
 // newBubble serves app; wrap makes a line of a connection's two ends, the
@@ -383,7 +384,7 @@ func newBubble(t *testing.T, app streamhttp.App, o streamhttp.Options, wrap func
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bubble{t: t}
+	b := &bubble{t: t, handler: handler}
 	listener := newWiredListener()
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if b.asked != nil {

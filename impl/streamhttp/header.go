@@ -20,7 +20,7 @@ const (
 	HeaderMode       = "Reattach-Mode"       // attach, reattach or replay (R8)
 	HeaderStandalone = "Reattach-Standalone" // position 0 of the standalone stream (R7)
 	HeaderAttempt    = "Reattach-Attempt"    // request: which attempt of its client this is (R10)
-	HeaderNotify     = "Reattach-Notify"     // request: 1 asks for control notifications (R8)
+	HeaderNotify     = "Reattach-Notify"     // request: 1 asks for control notifications (R8); 0, that the client resumes and wants none (R9b)
 	HeaderKeepAlive  = "Reattach-Keepalive"  // seconds between the comments of a quiet view (R15)
 )
 

@@ -325,6 +325,9 @@ func (t *Transport) setHeaders(h http.Header, s client.Session, hasBody bool, ge
 	if s.ID == "" {
 		return nil
 	}
+	if !t.opts.Notify {
+		h.Set(HeaderNotify, "0") // it says who we are: one that comes back (R9b)
+	}
 	if !isSessionID(s.ID) {
 		return fmt.Errorf("reattach: a session id that is not visible ASCII of at most %d bytes", maxSessionID)
 	}

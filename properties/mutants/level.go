@@ -44,7 +44,7 @@ var (
 	ledgerLockstep = suite{properties, `^TestLedgerLockstep`}
 	wiredLedger    = suite{properties, `^Test(WiredLedger|KilledLedger|Case(31|45|46|52|53))`}
 	wiredClient    = suite{properties, `^TestKilledClient`}
-	wiredPair      = suite{properties, `^Test(Case[0-9]+|ServerSketch|ClientSketch|Official|Story|Wired|Chaos|Corner)`}
+	wiredPair      = suite{properties, `^Test(Case[0-9]+|ServerSketch|ClientSketch|Official|Story|Wired|Chaos|Corner|Stuck|Storm)`}
 	wiredHTTP      = suite{streamhttp, `.`}
 	wiredBound     = suite{"impl/gosdk", `.`} // the official SDK at both ends
 	wiredSDK       = suite{properties, `^TestCase(02|07|09|27)`}
