@@ -86,7 +86,7 @@ func (r *reader) Write(b []byte) (int, error) {
 	r.mu.Lock()
 	r.tail = append(r.tail[:0], b[max(0, len(b)-80):]...)
 	r.mu.Unlock()
-	if bytes.HasSuffix(b, []byte("}\n\n")) {
+	for range bytes.Count(b, []byte("}\n\n")) { // small events come several in a piece
 		r.got()
 	}
 	return len(b), nil
@@ -103,9 +103,15 @@ type stall struct {
 	handler  *streamhttp.Handler
 	sessions []*streamhttp.Session
 	readers  []*reader
+	ids      []string
+	ctx      context.Context // of all connections
+	leave    context.CancelFunc
+	begun    sync.WaitGroup // the answers
 	gone     sync.WaitGroup
 	cuts     atomic.Int64
-	leave    context.CancelFunc
+	resumes  atomic.Int64 // requests for a view that were decided
+	takes    atomic.Int64 // events that were taken by views
+	rows     atomic.Int64 // that fired or refused
 }
 
 // newStall opens n sessions with a view each; kind says how the ith is read.
@@ -120,8 +126,17 @@ func newStall(t testing.TB, n int, budget time.Duration, kind func(int) readerKi
 	}, streamhttp.Options{StallBudget: budget, Session: session.Options{
 		Sessions: n, SubjectSessions: n, WindowEvents: stalledWindow,
 		Observe: func(o session.Observation) {
-			if o.Refused == nil && o.Step.Row != nil && o.Step.Row.Trigger == spec.ViewStalls {
-				s.cuts.Add(1)
+			s.rows.Add(1)
+			if o.Decision != nil {
+				s.resumes.Add(1)
+			}
+			if o.Refused == nil && o.Step.Row != nil {
+				switch o.Step.Row.Trigger {
+				case spec.ViewStalls:
+					s.cuts.Add(1)
+				case spec.ViewDelivers:
+					s.takes.Add(1)
+				}
 			}
 		},
 	}})
@@ -129,9 +144,7 @@ func newStall(t testing.TB, n int, budget time.Duration, kind func(int) readerKi
 		t.Fatal(err)
 	}
 	s.handler = handler
-	ctx, cancel := context.WithCancel(context.Background())
-	s.leave = cancel
-	var begun sync.WaitGroup
+	s.lose()
 	for i := range n {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest("POST", "http://127.0.0.1/", strings.NewReader(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`))
@@ -142,27 +155,48 @@ func newStall(t testing.TB, n int, budget time.Duration, kind func(int) readerKi
 		if id == "" {
 			t.Fatalf("no session: %d %s", w.Code, w.Body)
 		}
-		begun.Add(1)
-		in := &reader{kind: kind(i), header: http.Header{}, room: 8 << 10, begun: begun.Done, got: func() { got(i) }, freed: ctx.Done()}
-		s.readers = append(s.readers, in)
-		get := httptest.NewRequest("GET", "http://127.0.0.1/", nil).WithContext(ctx)
-		get.Header.Set("Accept", "text/event-stream")
-		get.Header.Set(streamhttp.HeaderSessionID, id)
-		get.Header.Set("Mcp-Protocol-Version", "2025-11-25")
-		s.gone.Go(func() {
-			defer func() {
-				if p := recover(); p != nil && p != any(http.ErrAbortHandler) {
-					panic(p)
-				}
-				in.mu.Lock()
-				in.over = time.Now()
-				in.mu.Unlock()
-			}()
-			handler.ServeHTTP(in, get)
-		})
+		s.ids = append(s.ids, id)
+		s.readers = append(s.readers, s.attach(i, kind(i), func() { got(i) }))
 	}
-	begun.Wait()
+	s.begun.Wait()
 	return s
+}
+
+// lose breaks every connection, and lets new ones be made.
+func (s *stall) lose() {
+	if s.leave != nil {
+		s.leave()
+	}
+	s.gone.Wait()
+	s.ctx, s.leave = context.WithCancel(context.Background())
+}
+
+// attach asks for a view of the ith session's standalone stream, with further
+// headers.
+func (s *stall) attach(i int, kind readerKind, got func(), headers ...string) *reader {
+	s.begun.Add(1)
+	once := sync.OnceFunc(s.begun.Done)
+	in := &reader{kind: kind, header: http.Header{}, room: 8 << 10, begun: once, got: got, freed: s.ctx.Done()}
+	get := httptest.NewRequest("GET", "http://127.0.0.1/", nil).WithContext(s.ctx)
+	get.Header.Set("Accept", "text/event-stream")
+	get.Header.Set(streamhttp.HeaderSessionID, s.ids[i])
+	get.Header.Set("Mcp-Protocol-Version", "2025-11-25")
+	for h := 0; h < len(headers); h += 2 {
+		get.Header.Set(headers[h], headers[h+1])
+	}
+	s.gone.Go(func() {
+		defer func() {
+			if p := recover(); p != nil && p != any(http.ErrAbortHandler) {
+				panic(p)
+			}
+			once() // it was aborted before it began
+			in.mu.Lock()
+			in.over = time.Now()
+			in.mu.Unlock()
+		}()
+		s.handler.ServeHTTP(in, get)
+	})
+	return in
 }
 
 func (s *stall) close() {
