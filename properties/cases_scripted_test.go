@@ -55,14 +55,14 @@ func TestCase10CutBeforeAnything(t *testing.T) {
 			c10, log := dial(t, s.URL, streamhttp.DialOptions{Driver: client.Options{NoStandalone: true}})
 			text, err := work(c10)
 			var unknown *client.UnknownError
-			if !c.resumed && (!errors.As(err, &unknown) || len(s.cursors) != 0) || c.resumed && (err != nil || text != "done") {
-				t.Errorf("%q, %v, after the resumptions %v", text, err, s.cursors)
+			if !c.resumed && (!errors.As(err, &unknown) || len(s.asked()) != 0) || c.resumed && (err != nil || text != "done") {
+				t.Errorf("%q, %v, after the resumptions %v", text, err, s.asked())
 			}
 			if s.posts != 1 {
 				t.Errorf("the call was sent %d times", s.posts)
 			}
 			if c.resumed {
-				same(t, "asked at", s.cursors, []string{s.session + " " + s.id(0)})
+				same(t, "asked at", s.asked(), []string{s.session + " " + s.id(0)})
 				same(t, "applied", log.all(), []string{"done"})
 			}
 		})
@@ -103,14 +103,14 @@ func TestCase12SuccessfulNothing(t *testing.T) {
 			text, err := work(c12)
 			var pending *client.PendingError
 			if c.delivers {
-				if err != nil || text != "done" || len(s.cursors) != 21 {
-					t.Errorf("%q, %v, after %d resumptions", text, err, len(s.cursors))
+				if err != nil || text != "done" || len(s.asked()) != 21 {
+					t.Errorf("%q, %v, after %d resumptions", text, err, len(s.asked()))
 				}
 				same(t, "applied", log.all(), append(span("e", 1, 7), "done"))
 				return
 			}
-			if !errors.As(err, &pending) || !errors.Is(err, spec.ReasonStreamSuspended) || len(s.cursors) != spec.DefaultResumeAttempts {
-				t.Errorf("%v, after %d resumptions, want %d", err, len(s.cursors), spec.DefaultResumeAttempts)
+			if !errors.As(err, &pending) || !errors.Is(err, spec.ReasonStreamSuspended) || len(s.asked()) != spec.DefaultResumeAttempts {
+				t.Errorf("%v, after %d resumptions, want %d", err, len(s.asked()), spec.DefaultResumeAttempts)
 			}
 			if c12.Driver().State() != spec.Open {
 				t.Errorf("the epoch is %v", c12.Driver().State())
@@ -148,7 +148,7 @@ func TestCase21IdleResumes(t *testing.T) {
 			for i := range want {
 				want[i] = s.session + " " + s.id(2)
 			}
-			same(t, "asked at", s.cursors, want)
+			same(t, "asked at", s.asked(), want)
 			same(t, "applied", log.all(), []string{"e1", "e2", "done"})
 		})
 	}
@@ -187,8 +187,8 @@ func TestCase23RepeatingServers(t *testing.T) {
 					want = span("e", 1, 4)
 				}
 				same(t, "applied", log.all(), want)
-				if log.whyAbandoned() == "" || len(s.cursors) != 1 {
-					t.Errorf("not abandoned, after %d resumptions", len(s.cursors))
+				if log.whyAbandoned() == "" || len(s.asked()) != 1 {
+					t.Errorf("not abandoned, after %d resumptions", len(s.asked()))
 				}
 			})
 		}
@@ -200,14 +200,15 @@ func TestCase23RepeatingServers(t *testing.T) {
 // applied, and the epoch is abandoned once (R22).
 func TestCase44OneStreamRefused(t *testing.T) {
 	s := newScripted(t)
-	stream := func(call, n uint64) string {
-		return spec.EventID{Tag: spec.TagOf(s.session, ""), Seq: 10*call + n, Stream: call, Ordinal: n}.String()
-	}
 	refused := make(chan struct{})
 	var others sync.WaitGroup
-	s.onPost = func(w http.ResponseWriter, call int, id json.RawMessage) {
-		view(w, s.session, spec.PositionZero(spec.TagOf(s.session, ""), uint64(call)).String())
-		said(w, stream(uint64(call), 1), fmt.Sprint("of call ", call))
+	s.onPost = func(w http.ResponseWriter, call int, _ json.RawMessage) {
+		tag, stream := spec.TagOf(s.session, ""), uint64(call)
+		id := func(n uint64) string {
+			return spec.EventID{Tag: tag, Seq: 100*stream + n, Stream: stream, Ordinal: n}.String()
+		}
+		view(w, s.session, spec.PositionZero(tag, stream).String())
+		said(w, id(1), fmt.Sprint("of call ", call))
 		w.(http.Flusher).Flush()
 		if call == 3 { // the last one ends, and is resumed
 			return
@@ -216,7 +217,7 @@ func TestCase44OneStreamRefused(t *testing.T) {
 		defer s.mu.Lock()
 		<-refused
 		for n := uint64(2); n < 50; n++ {
-			said(w, stream(uint64(call), n), "too late")
+			said(w, id(n), "too late")
 			w.(http.Flusher).Flush()
 		}
 	}
@@ -252,8 +253,8 @@ func TestCase44OneStreamRefused(t *testing.T) {
 		}
 	}
 	record, err := store.Load(t.Context())
-	if fences != 1 || err != nil || len(record.Unknowns) != 3 || s.deletes > 1 {
-		t.Errorf("%d fences, unknown are %v, %d DELETEs, %v", fences, record.Unknowns, s.deletes, err)
+	if fences != 1 || err != nil || len(record.Unknowns) != 3 {
+		t.Errorf("%d fences, unknown are %v, %v", fences, record.Unknowns, err)
 	}
 }
 
@@ -289,6 +290,13 @@ func TestCase58LateCommit(t *testing.T) {
 	if record, err := memory.Load(t.Context()); err != nil || record.State != client.RecordFenced || len(record.Unknowns) != 1 {
 		t.Errorf("the record is %v, %v, unknown are %v", record.State, err, record.Unknowns)
 	}
+}
+
+// asked returns the resumptions that came.
+func (s *scripted) asked() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.cursors...)
 }
 
 // hooked is a store that tells the test of each change, and applies events in
