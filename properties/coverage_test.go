@@ -44,6 +44,7 @@ var belowTheModel = map[string]string{
 	"R14": "the model has no store; the core is in lockstep with it beside one that fails, and the suite of stores says what one has to do",
 	"R13": "the closed system has one subject; the model's Service has several, in lockstep",
 	"R15": "time and silence are not in the model",
+	"R16": "the model's server asks nothing; the tests ask in every way that a session ends",
 }
 
 // ruleFaults returns what a rule lacks that this version claims to hold.

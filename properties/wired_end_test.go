@@ -3,7 +3,9 @@ package properties
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -183,4 +185,69 @@ func TestWiredQuestionOfASessionThatEnds(t *testing.T) {
 			t.Errorf("the caller was told %v", err)
 		}
 	})
+}
+
+// Given a question that the server asks on the standalone stream, when its
+// session expires because nobody comes, then the outcome is unknown (R16); an
+// answer that comes in time, and only the first one, is the answer.
+func TestWiredQuestionOfASessionThatExpires(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s *streamhttp.Session
+		b := newBubble(t, func(ctx context.Context, m *streamhttp.Message) {
+			if m.Method == "initialize" {
+				s = m.Session
+				m.Stream.Answer(map[string]any{"protocolVersion": streamhttp.Negotiate(m.Params), "capabilities": struct{}{}})
+			}
+		}, streamhttp.Options{Session: session.Options{Now: time.Now}}, plainLine)
+		r := b.request(t, http.MethodPost, "", initializeText)
+		io.Copy(io.Discard, r.Body)
+		id := r.Header.Get("Mcp-Session-Id")
+		type told struct {
+			result string
+			err    error
+		}
+		ask := func() <-chan told {
+			c := make(chan told, 1)
+			go func() {
+				result, err := s.Standalone().Request(context.Background(), "roots/list", nil)
+				c <- told{string(result), err}
+			}()
+			return c
+		}
+		first := ask()
+		view := b.request(t, http.MethodGet, id, "")
+		question := lastLine(t, view.Body, "roots/list")
+		var q struct{ ID json.RawMessage }
+		if err := json.Unmarshal([]byte(strings.TrimPrefix(question, "data: ")), &q); err != nil {
+			t.Fatal(err)
+		}
+		for n := range 3 { // the answer, and two that come too late
+			r := b.request(t, http.MethodPost, id, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"n":%d}}`, q.ID, n))
+			if r.StatusCode != http.StatusAccepted {
+				t.Errorf("answer %d: %s", n, r.Status)
+			}
+			synctest.Wait()
+		}
+		if got := <-first; got.err != nil || got.result != `{"n":0}` {
+			t.Errorf("answered %q, %v", got.result, got.err)
+		}
+		view.Body.Close()
+		second := ask()
+		began := time.Now()
+		if got := <-second; !errors.Is(got.err, streamhttp.ErrOutcomeUnknown) || time.Since(began) < 29*time.Minute || time.Since(began) > 31*time.Minute {
+			t.Errorf("after %v: %q, %v", time.Since(began), got.result, got.err)
+		}
+	})
+}
+
+func lastLine(t *testing.T, body io.Reader, mark string) string {
+	t.Helper()
+	lines := bufio.NewScanner(body)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), mark) {
+			return lines.Text()
+		}
+	}
+	t.Fatalf("no line with %q: %v", mark, lines.Err())
+	return ""
 }

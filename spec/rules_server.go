@@ -148,6 +148,7 @@ var serverRules = []Rule{
 		Text: "Requests from the server to its client (sampling, elicitation, roots) that are open when the session ends get a typed unknown outcome " +
 			"at the server.",
 		Source: "the mirror of R23: MCP 2025-11-25, client features",
-		Holds:  NotYet + ": Stream.Request of impl/streamhttp ends with ErrOutcomeUnknown, but nothing checks it against the rule",
+		Holds:  Whole,
+		Where:  "Stream.Request of impl/streamhttp; impl/gosdk for the calls of the SDK",
 	},
 }
