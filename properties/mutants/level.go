@@ -47,7 +47,7 @@ var (
 	wiredPair      = suite{properties, `^Test(Case[0-9]+|ServerSketch|ClientSketch|Official|Story|Wired|Chaos|Corner|Stuck|Storm)`}
 	wiredHTTP      = suite{streamhttp, `.`}
 	wiredBound     = suite{"impl/gosdk", `.`} // the official SDK at both ends
-	wiredSDK       = suite{properties, `^TestCase(02|07|09|27)`}
+	wiredSDK       = suite{properties, `^Test(Case(02|07|09|27)|WiredSDK)`}
 )
 
 // skipped are tests of the tests and of the model, which say nothing of the
