@@ -36,7 +36,8 @@ func Run(ctx context.Context, classPath, dir string, model Model) (Result, error
 	}
 	defer os.RemoveAll(scratch)
 	args := []string{"-XX:+UseSerialGC", "-cp", classPath, "tlc2.TLC",
-		"-workers", "1", "-deadlock", "-noGenerateSpecTE", "-checkpoint", "0", "-lncheck", "final", "-metadir", scratch}
+		"-workers", "1", "-deadlock", "-noGenerateSpecTE", "-checkpoint", "0", "-lncheck", "final", "-metadir", scratch,
+		"-fp", "0"} // else at random, and with it which counterexample to a liveness property comes first
 	if model.Shared { // counting by action doubles the time
 		args = append(args, "-coverage", "1")
 	}
