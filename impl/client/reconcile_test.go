@@ -136,3 +136,35 @@ func (s leisurely) Commit(ctx context.Context, ch Change, events []Event) (Recor
 	time.Sleep(time.Second)
 	return s.Store.Commit(ctx, ch, events)
 }
+
+// R23: for a call that still runs the ledger is asked again, until it says what
+// came of it.
+func TestACallThatRunsIsWaitedFor(t *testing.T) {
+	story(t, func(t *testing.T, ctx context.Context) {
+		states := []spec.KeyState{spec.KeyRunning, spec.KeyRunning, spec.KeyNotExecuted}
+		o := newOracle(nil)
+		o.says = func() Told { return Told{State: states[min(o.asked, len(states))-1]} }
+		c := dial(t, o, &MemoryStore{}, Options{NoStandalone: true, NoAsking: true})
+		_, _ = c.Call(ctx, payment())
+		all, err := c.Reconcile(ctx)
+		if err != nil || len(all) != 1 || all[0].State != spec.KeyNotExecuted || !all[0].Resolved() || o.asked != len(states) {
+			t.Errorf("%+v, %v, asked %d times", all, err, o.asked)
+		}
+	})
+}
+
+// R23: a call whose POST was cut is asked for by itself, unless that is left to
+// the caller.
+func TestALostCallIsAskedForByItself(t *testing.T) {
+	for _, leave := range []bool{false, true} {
+		story(t, func(t *testing.T, ctx context.Context) {
+			o := newOracle(func() Told { return Told{State: spec.KeyExecuted, Answer: []byte("paid")} })
+			c := dial(t, o, &MemoryStore{}, Options{NoStandalone: true, NoAsking: leave})
+			got, err := c.Call(ctx, payment())
+			var unknown *UnknownError
+			if leave && (!errors.As(err, &unknown) || o.asked != 0) || !leave && (err != nil || string(got.Payload) != "paid" || o.asked != 1) {
+				t.Errorf("left to the caller %v: %q, %v, asked %d times", leave, got.Payload, err, o.asked)
+			}
+		})
+	}
+}
