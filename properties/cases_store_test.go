@@ -91,6 +91,7 @@ func (s *faultyStore) Take(key session.Key, subject string) (session.Hold, sessi
 // storeRun is one run: a call that says three things and answers, each again
 // until it is recorded, and what came of it at both ends.
 type storeRun struct {
+	over         sync.WaitGroup // the handler's work
 	mu           sync.Mutex
 	acknowledged []string // by the server's emitter, in order
 	seqs         []uint64
@@ -102,6 +103,8 @@ func (r *storeRun) app(ctx context.Context, m *streamhttp.Message) {
 	case "initialize":
 		m.Stream.Answer(map[string]any{"protocolVersion": streamhttp.Negotiate(m.Params), "capabilities": struct{}{}})
 	case "work":
+		r.over.Add(1)
+		defer r.over.Done()
 		for _, text := range append(span("e", 1, 3), "done") {
 			for {
 				emitted, err := r.say(m.Stream, text)
@@ -190,6 +193,7 @@ func case47(t *testing.T, name string, store *faultyStore, reached map[string]in
 	}
 	c, log := dial(t, server.URL, o)
 	text, err := work(c)
+	run.over.Wait() // the client has the answer before its emitter is told
 
 	run.mu.Lock()
 	defer run.mu.Unlock()
