@@ -139,15 +139,25 @@ func (r *Registry) restore(subject string, id SessionID, t spec.Trigger) (*Sessi
 	h.hold = hold
 	now := r.now()
 	s := &Session{active: now, due: never}
-	s.owner = &owner{registry: r, subject: subject} // until it is the subject's
+	r.mu.Lock()
+	s.owner = r.own(subject)
+	r.mu.Unlock()
 	s.core.init(r.configOf(hold.Generation))
 	s.core.restore(id, nil, &m, now, r.unix())
 	s.core.body.held = h
-	if err := s.recall(&m); err != nil {
-		return nil, err
+	err = s.recall(&m)
+	if notes := r.options.Notes; err == nil && notes != nil {
+		// From here on the application has it, and may emit.
+		if err = notes.Restored(s.core.meta); err != nil {
+			err = &StoreError{Err: err}
+		}
 	}
 	r.mu.Lock()
-	s.owner = r.own(subject)
+	if err != nil {
+		r.disown(s.owner)
+		r.mu.Unlock()
+		return nil, err
+	}
 	r.index.add(s)
 	draining := r.draining
 	r.mu.Unlock()

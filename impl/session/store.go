@@ -121,4 +121,8 @@ type Notes interface {
 	// RestoreCall does so for a call that was not answered. Its handler is gone,
 	// so its stream is about to end with the answer of Options.Unknown.
 	RestoreCall(session any, note []byte) (meta any)
+	// Restored is told of what Restore returned when all of the session is
+	// there, and nobody else has it yet. An error keeps it from coming back for
+	// now.
+	Restored(meta any) error
 }

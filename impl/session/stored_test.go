@@ -69,6 +69,7 @@ func (plainNotes) Restore(_ *session.Session, note []byte) (any, error) {
 	return "restored: " + string(note), nil
 }
 func (plainNotes) RestoreCall(_ any, note []byte) any { return string(note) }
+func (plainNotes) Restored(any) error                 { return nil }
 
 func stored(t testing.TB, s session.Store) *session.Registry {
 	return registry(t, session.Options{Store: s, Notes: plainNotes{}, WindowEvents: 8,

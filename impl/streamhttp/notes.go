@@ -35,18 +35,19 @@ func (notes) Call(meta any) []byte {
 
 // Restore makes the application's side of a session anew. One whose initialize
 // was not answered when its process ended has no client: nobody knows its id.
-func (n notes) Restore(core *session.Session, text []byte) (any, error) {
+func (notes) Restore(core *session.Session, text []byte) (any, error) {
 	var kept note
 	if err := json.Unmarshal(text, &kept); err != nil || !slices.Contains(Versions(), kept.Version) {
 		return nil, fmt.Errorf("reattach: a session in the store has the note %.64q", text)
 	}
-	s := &Session{core: core, id: core.ID(), version: kept.Version}
-	if n.restored != nil {
-		if err := n.restored(s); err != nil {
-			return nil, err
-		}
+	return &Session{core: core, id: core.ID(), version: kept.Version}, nil
+}
+
+func (n notes) Restored(s any) error {
+	if n.restored == nil {
+		return nil
 	}
-	return s, nil
+	return n.restored(s.(*Session))
 }
 
 func (notes) RestoreCall(s any, id []byte) any {
