@@ -193,17 +193,18 @@ func (c *chaos) one(client *caller) {
 		return context.WithTimeout(ctx, 30*time.Millisecond+c.upTo(30*time.Millisecond))
 	}
 	reopen := func() {
-		for try := 0; ; try++ {
+		for patience := time.Now().Add(20 * time.Second); ; {
 			bounded, cancel := limited()
 			err := client.open(bounded)
 			cancel()
 			if err == nil {
 				return
 			}
-			if try > 500 {
+			if time.Now().After(patience) {
 				c.t.Errorf("seed %d: no session: %v", c.seed, err)
 				return
 			}
+			time.Sleep(time.Millisecond) // a server that starts answers nothing for a while
 		}
 	}
 	if client.session == "" {
