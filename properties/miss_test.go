@@ -99,7 +99,7 @@ func TestStoryMissIsNoAnswerToUs(t *testing.T) {
 			if !errors.As(err, &unknown) {
 				t.Fatalf("the call came to %q, %v", text, err)
 			}
-			if why := log.abandoned(); why == "" || c.why != "" && why != c.why {
+			if why := log.whyAbandoned(); why == "" || c.why != "" && why != c.why {
 				t.Errorf("abandoned for %q, want %q", string(why), string(c.why))
 			}
 			for _, text := range log.all() {

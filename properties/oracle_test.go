@@ -241,6 +241,8 @@ func TestClientSketch(t *testing.T) {
 			cl, log := dial(t, s.URL, streamhttp.DialOptions{})
 			text, err := work(cl)
 
+			s.mu.Lock() // its handler may still be at it
+			defer s.mu.Unlock()
 			answerer := c.session
 			if answerer == "same" {
 				answerer = s.session
