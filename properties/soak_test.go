@@ -36,7 +36,7 @@ var (
 // readers that never read, sessions that nobody ends. Afterwards nothing is
 // left: goroutines, file descriptors, memory.
 //
-//	go test -race -run Soak -soak 10m ./properties
+//	go test ./properties -race -run Soak -soak 10m
 func TestSoak(t *testing.T) {
 	seed := *soakSeed
 	if seed == 0 {
