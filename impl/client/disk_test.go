@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+
+	"example.com/reattach/impl/internal/osfile"
 )
 
 // A disk is a file system of which one knows what a crash may leave behind:
@@ -74,7 +76,7 @@ func (d *disk) SyncDir(string) error {
 
 func (d *disk) Lock(name string) (io.Closer, error) {
 	if d.locks[name] {
-		return nil, errLocked
+		return nil, osfile.ErrLocked
 	}
 	d.locks[name] = true
 	return closer(func() error { delete(d.locks, name); return nil }), nil

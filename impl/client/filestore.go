@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"example.com/reattach/impl/internal/osfile"
 )
 
 // A FileStore keeps the record in a file.
@@ -58,8 +60,6 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("%s is damaged: %s; what it said of the session and of calls in flight is lost: "+
 		"move it away, and treat what was in flight as unknown", e.Path, e.Detail)
 }
-
-var errLocked = errors.New("another process holds the lock")
 
 // lockWait bounds how long a write waits for the lock of another process,
 // which holds it for one write.
@@ -204,10 +204,10 @@ func (f *FileStore) lock(ctx context.Context) (unlock func(), err error) {
 		if err == nil {
 			return func() { held.Close() }, nil
 		}
-		if errors.Is(err, errLocked) && time.Now().After(deadline) {
+		if errors.Is(err, osfile.ErrLocked) && time.Now().After(deadline) {
 			return nil, &HeldError{Store: f.path}
 		}
-		if !errors.Is(err, errLocked) {
+		if !errors.Is(err, osfile.ErrLocked) {
 			return nil, fmt.Errorf("%s.lock: %w", f.path, err)
 		}
 		select {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"example.com/reattach/impl/internal/osfile"
 	"example.com/reattach/spec"
 	"github.com/google/go-cmp/cmp"
 )
@@ -294,11 +295,11 @@ func TestTwoHoldersOfOneFile(t *testing.T) {
 
 func TestAWriteWaitsForTheLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "record")
-	held, err := lockFile(path + ".lock")
+	held, err := osfile.Lock(path + ".lock")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lockFile(path + ".lock"); !errors.Is(err, errLocked) {
+	if _, err := osfile.Lock(path + ".lock"); !errors.Is(err, osfile.ErrLocked) {
 		t.Fatalf("locked twice: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

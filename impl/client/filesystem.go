@@ -3,6 +3,8 @@ package client
 import (
 	"io"
 	"os"
+
+	"example.com/reattach/impl/internal/osfile"
 )
 
 // A fileSystem is what a [FileStore] needs of an operating system: few
@@ -20,7 +22,7 @@ type fileSystem interface {
 	SyncDir(dir string) error
 	// Lock takes the lock of that name, which no other process can hold at the
 	// same time and which ends with the process. It does not wait: it returns
-	// errLocked if another one holds it.
+	// osfile.ErrLocked if another one holds it.
 	Lock(name string) (io.Closer, error)
 }
 
@@ -28,9 +30,6 @@ type file interface {
 	io.WriteCloser
 	Sync() error
 }
-
-// ownerOnly: the record holds a session id, which is a bearer secret.
-const ownerOnly = 0o600
 
 // osFiles is the operating system's own.
 type osFiles struct{}
@@ -42,11 +41,11 @@ func (osFiles) Create(name string) (file, error) {
 	if err := os.Remove(name); err != nil && !os.IsNotExist(err) {
 		return nil, err
 	}
-	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, ownerOnly)
+	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, osfile.OwnerOnly) // the record holds a session id, which is a bearer secret
 }
 
 func (osFiles) Rename(from, to string) error { return os.Rename(from, to) }
 
-func (osFiles) SyncDir(dir string) error { return syncDir(dir) }
+func (osFiles) SyncDir(dir string) error { return osfile.SyncDir(dir) }
 
-func (osFiles) Lock(name string) (io.Closer, error) { return lockFile(name) }
+func (osFiles) Lock(name string) (io.Closer, error) { return osfile.Lock(name) }

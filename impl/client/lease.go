@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"example.com/reattach/impl/internal/osfile"
 	"example.com/reattach/spec"
 )
 
@@ -93,7 +94,7 @@ func (f *FileStore) Hold(context.Context) (release func() error, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	held, err := f.files.Lock(f.path + ".lock")
-	if errors.Is(err, errLocked) {
+	if errors.Is(err, osfile.ErrLocked) {
 		return nil, &HeldError{Store: f.path}
 	}
 	if err != nil {

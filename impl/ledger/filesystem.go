@@ -1,8 +1,11 @@
 package ledger
 
 import (
+	"errors"
 	"io"
 	"os"
+
+	"example.com/reattach/impl/internal/osfile"
 )
 
 // A fileSystem is what a [FileStore] needs of an operating system: few
@@ -31,9 +34,6 @@ type file interface {
 	Sync() error
 }
 
-// ownerOnly: the ledger holds responses.
-const ownerOnly = 0o600
-
 // osFiles is the operating system's own.
 type osFiles struct{}
 
@@ -44,15 +44,21 @@ func (osFiles) Create(name string) (file, error) {
 	if err := os.Remove(name); err != nil && !os.IsNotExist(err) {
 		return nil, err
 	}
-	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, ownerOnly)
+	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, osfile.OwnerOnly) // it holds responses
 }
 
 func (osFiles) Append(name string) (file, error) {
-	return os.OpenFile(name, os.O_WRONLY|os.O_APPEND, ownerOnly)
+	return os.OpenFile(name, os.O_WRONLY|os.O_APPEND, osfile.OwnerOnly)
 }
 
 func (osFiles) Rename(from, to string) error { return os.Rename(from, to) }
 
-func (osFiles) SyncDir(dir string) error { return syncDir(dir) }
+func (osFiles) SyncDir(dir string) error { return osfile.SyncDir(dir) }
 
-func (osFiles) Lock(name string) (io.Closer, error) { return lockFile(name) }
+func (osFiles) Lock(name string) (io.Closer, error) {
+	lock, err := osfile.Lock(name)
+	if errors.Is(err, osfile.ErrLocked) {
+		err = ErrInUse
+	}
+	return lock, err
+}

@@ -106,11 +106,14 @@ func (r *Registry) restored(subject string, id SessionID, t spec.Trigger) (*Sess
 	}
 	r.restores[asked] = mine
 	r.mu.Unlock()
+	mine.err = &StoreError{Err: errors.New("session: restoring it panicked")} // unless it comes to something else
+	defer func() {
+		r.mu.Lock()
+		delete(r.restores, asked)
+		r.mu.Unlock()
+		close(mine.done)
+	}()
 	mine.s, mine.err = r.restore(subject, id, t)
-	r.mu.Lock()
-	delete(r.restores, asked)
-	r.mu.Unlock()
-	close(mine.done)
 	return mine.s, mine.err
 }
 
@@ -142,22 +145,28 @@ func (r *Registry) restore(subject string, id SessionID, t spec.Trigger) (*Sessi
 	r.mu.Lock()
 	s.owner = r.own(subject)
 	r.mu.Unlock()
+	found := false
+	defer func() {
+		if !found {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.disown(s.owner)
+		}
+	}()
 	s.core.init(r.configOf(hold.Generation))
 	s.core.restore(id, nil, &m, now, r.unix())
 	s.core.body.held = h
-	err = s.recall(&m)
-	if notes := r.options.Notes; err == nil && notes != nil {
+	if err := s.recall(&m); err != nil {
+		return nil, err
+	}
+	if notes := r.options.Notes; notes != nil {
 		// From here on the application has it, and may emit.
-		if err = notes.Restored(s.core.meta); err != nil {
-			err = &StoreError{Err: err}
+		if err := notes.Restored(s.core.meta); err != nil {
+			return nil, &StoreError{Err: err}
 		}
 	}
 	r.mu.Lock()
-	if err != nil {
-		r.disown(s.owner)
-		r.mu.Unlock()
-		return nil, err
-	}
+	found = true
 	r.index.add(s)
 	draining := r.draining
 	r.mu.Unlock()
@@ -184,20 +193,17 @@ func (s *Session) recall(m *Image) error {
 	now := s.owner.registry.now()
 	for i := range m.Streams {
 		stream := &m.Streams[i]
-		if stream.Number == 0 || stream.Finished {
+		rec := c.body.more[stream.Number]
+		if rec == nil { // the standalone stream, or one of which nothing is retained
 			continue
 		}
-		rec := c.at(stream.Number)
 		if notes != nil {
 			rec.meta = notes.RestoreCall(c.meta, stream.Note)
 		}
-		if err := c.ElapseDetach(stream.Number, now); err != nil {
-			return err
-		}
-	}
-	for i := range m.Streams {
-		if rec := c.body.more[m.Streams[i].Number]; rec != nil && rec.meta == nil && notes != nil {
-			rec.meta = notes.RestoreCall(c.meta, m.Streams[i].Note)
+		if !stream.Finished {
+			if err := c.ElapseDetach(stream.Number, now); err != nil {
+				return err
+			}
 		}
 	}
 	for 1+len(c.body.more) > c.cfg.Streams { // the cap may be lower than it was

@@ -201,3 +201,43 @@ func (s *noBegin) Begin(session.Key, string, int64) (session.Hold, error) {
 	s.asked++
 	return session.Hold{}, errDark
 }
+
+// hookNotes are told of each session that comes back.
+type hookNotes struct {
+	plainNotes
+	restored func() error
+}
+
+func (n hookNotes) Restored(any) error { return n.restored() }
+
+// Given an application that fails, and then panics, when it is told of a session
+// that came back, then nobody waits for that for ever, it is not counted as open,
+// and the next one who asks gets it.
+func TestAnApplicationThatFailsARestoration(t *testing.T) {
+	store := newShaky()
+	id := opens(t, stored(t, store), "alice").ID()
+	way := 0
+	r := registry(t, session.Options{Store: store, Sessions: 1, SubjectSessions: 1, Notes: hookNotes{restored: func() error {
+		switch way++; way {
+		case 1:
+			return errDark
+		case 2:
+			panic("the application's own fault")
+		}
+		return nil
+	}}})
+	ask := func() (s *session.Session, err error, panicked any) {
+		defer func() { panicked = recover() }()
+		s, err = r.Lookup("alice", id, spec.ClientResumes)
+		return s, err, nil
+	}
+	if _, err, _ := ask(); !errors.Is(err, errDark) || !errors.Is(err, spec.ReasonStoreUnavailable) {
+		t.Errorf("it failed: %v", err)
+	}
+	if _, _, panicked := ask(); panicked == nil {
+		t.Error("its panic was swallowed")
+	}
+	if s, err, _ := ask(); err != nil || s.State() != spec.Live || r.Stats().Sessions != 1 {
+		t.Errorf("afterwards: %v, %d sessions", err, r.Stats().Sessions)
+	}
+}

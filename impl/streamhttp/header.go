@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-
-	"example.com/reattach/spec"
 )
 
 // Header names of the wire. The first three are MCP's and HTTP's, the others
@@ -141,10 +139,3 @@ func isSessionID(id string) bool {
 
 // maxSessionID bounds the session ids that either end looks at, in bytes.
 const maxSessionID = 1024
-
-// isOurs reports whether a text has the form of an event id of ours, so that
-// it may be repeated in an answer.
-func isOurs(cursor string) bool {
-	_, err := spec.ParseEventID(cursor)
-	return err == nil
-}

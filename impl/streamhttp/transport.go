@@ -319,14 +319,12 @@ func (t *Transport) setHeaders(h http.Header, s client.Session, hasBody bool, ge
 		h.Set("Accept", mediaJSON+", "+mediaEventStream)
 		h.Set("Content-Type", mediaJSON)
 	}
+	h.Set(HeaderNotify, "0") // whatever its value, it says who we are: one that comes back (R9b)
 	if t.opts.Notify {
 		h.Set(HeaderNotify, "1")
 	}
 	if s.ID == "" {
 		return nil
-	}
-	if !t.opts.Notify {
-		h.Set(HeaderNotify, "0") // it says who we are: one that comes back (R9b)
 	}
 	if !isSessionID(s.ID) {
 		return fmt.Errorf("reattach: a session id that is not visible ASCII of at most %d bytes", maxSessionID)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"example.com/reattach/impl/internal/osfile"
 	"example.com/reattach/impl/session"
 	"example.com/reattach/spec"
 )
@@ -55,7 +56,10 @@ var errClosed = errors.New("filestore: closed")
 // end that is not whole was never acknowledged and is dropped; one before it is
 // damage, a [*CorruptError].
 func Open(path string) (*Store, error) {
-	lock, err := lockFile(path + ".lock")
+	lock, err := osfile.Lock(path + ".lock")
+	if errors.Is(err, osfile.ErrLocked) {
+		err = ErrInUse
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s.lock: %w", path, err)
 	}
@@ -218,7 +222,7 @@ func (s *Store) rewrite() error {
 		err = os.Rename(temporary, s.path)
 	}
 	if err == nil {
-		err = syncDir(filepath.Dir(s.path))
+		err = osfile.SyncDir(filepath.Dir(s.path))
 	}
 	if err == nil {
 		s.out, err = os.OpenFile(s.path, os.O_WRONLY|os.O_APPEND, 0o600)

@@ -1,6 +1,6 @@
 //go:build !(darwin || dragonfly || freebsd || linux || netbsd || openbsd || windows)
 
-package client
+package osfile
 
 import (
 	"errors"
@@ -9,5 +9,5 @@ import (
 
 func syncDir(string) error { return errors.ErrUnsupported }
 
-// lockFile refuses: without a lock two processes could both advance a record.
-func lockFile(string) (io.Closer, error) { return nil, errors.ErrUnsupported }
+// lock refuses: without a lock two processes could both write.
+func lock(string) (io.Closer, error) { return nil, errors.ErrUnsupported }

@@ -1,4 +1,4 @@
-package client
+package osfile
 
 import (
 	"errors"
@@ -11,9 +11,9 @@ import (
 // the file system's journal.
 func syncDir(string) error { return nil }
 
-// lockFile opens the file so that nobody else can; the handle ends with the
+// lock opens the file so that nobody else can; the handle ends with the
 // process.
-func lockFile(name string) (io.Closer, error) {
+func lock(name string) (io.Closer, error) {
 	path, err := syscall.UTF16PtrFromString(name)
 	if err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func lockFile(name string) (io.Closer, error) {
 		syscall.OPEN_ALWAYS, syscall.FILE_ATTRIBUTE_NORMAL, 0)
 	const sharingViolation = syscall.Errno(32)
 	if errors.Is(err, sharingViolation) {
-		return nil, errLocked
+		return nil, ErrLocked
 	}
 	if err != nil {
 		return nil, err
