@@ -43,9 +43,6 @@ func (g *graph) find(s *State, hash uint64) *slot {
 	}
 }
 
-// has reports whether the state was found before.
-func (g *graph) has(s *State, hash uint64) bool { return g.find(s, hash).id != 0 }
-
 // add puts a state into the set and reports whether it is new.
 func (g *graph) add(s *State, hash uint64, parent uint32) bool {
 	at := g.find(s, hash)

@@ -80,14 +80,6 @@ func (s *Service) Drain(now int64) {
 	}
 }
 
-// Forget forgets the end of a session, as age does.
-func (s *Service) Forget(id string) {
-	s.settle()
-	if o, ok := s.sessions[id]; ok && !o.serves() {
-		delete(s.sessions, id)
-	}
-}
-
 // settle notes the sessions that have ended, and forgets the oldest ends
 // beyond the bound. Ends that came between two calls are noted in no order:
 // a suite that compares them ends one session at a time.

@@ -86,7 +86,8 @@ func TestCase18AliveIsAlive(t *testing.T) {
 	}
 }
 
-// request sends what a client sends that nobody knows, in revision 2025-11-25.
+// request sends what a client sends that nobody knows, in revision 2025-11-25
+// unless the headers, which are pairs, say another one.
 func (b *bubble) request(t *testing.T, method, session, body string, headers ...string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, "http://bubble/mcp", strings.NewReader(body))

@@ -121,13 +121,6 @@ func aboutCall(row *spec.Row) bool {
 	return !row.Guard.False.Has(spec.IsCall) && row.Trigger != spec.StandaloneOffered && row.Trigger != spec.CallerListens
 }
 
-func (r *clientRig) table() spec.Table {
-	if r.machine == "epoch" {
-		return r.machines.Epoch.Table()
-	}
-	return r.machines.Stream.Table()
-}
-
 func (r *clientRig) state() spec.State {
 	if r.machine == "epoch" {
 		return r.core.State()

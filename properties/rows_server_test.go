@@ -60,13 +60,6 @@ func newServerRig(machine string, machines *fsm.Server, target *spec.Row) *serve
 	return r
 }
 
-func (r *serverRig) table() spec.Table {
-	if r.machine == "session" {
-		return r.cfg.Machines.Session.Table()
-	}
-	return r.cfg.Machines.Stream.Table()
-}
-
 func (r *serverRig) state() spec.State {
 	if r.machine == "session" {
 		return r.core.State()

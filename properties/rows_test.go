@@ -13,7 +13,6 @@ import (
 // trigger, a fact or an effect says here, and only here, how the trigger is
 // made to happen, how the fact is brought about, or how the effect shows.
 type rig interface {
-	table() spec.Table
 	state() spec.State
 	// prepare brings about, before a trigger, the facts that lie in the history
 	// of the present state.

@@ -312,7 +312,7 @@ func TestStuckReaders(t *testing.T) {
 // nothing is emitted to that tenth. Events come at the pace at which a batch of
 // them is delivered.
 //
-//	go test ./properties -run xxx -bench StuckReaders -benchtime 1x -stalled 10000
+//	go test ./properties -run '^$' -bench StuckReaders -benchtime 1x -stalled 10000
 func BenchmarkStuckReaders(b *testing.B) {
 	n, large := *stalledSessions, strings.Repeat("x", stalledEvent)
 	measure := func(stuck bool) (p99 time.Duration) {

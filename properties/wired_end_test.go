@@ -46,13 +46,7 @@ func TestWiredViewsHaveTheirTime(t *testing.T) {
 	for _, version := range []string{streamhttp.Version20251125, streamhttp.Version20250618} {
 		synctest.Test(t, func(t *testing.T) {
 			var resumed atomic.Int64
-			b := newBubble(t, worker(func(ctx context.Context, m *streamhttp.Message) {
-				select {
-				case <-time.After(25 * time.Minute):
-				case <-ctx.Done():
-				}
-				m.Stream.Answer(map[string]string{"text": "done"})
-			}), streamhttp.Options{Session: session.Options{Now: time.Now}}, plainLine)
+			b := newBubble(t, worker(quietly), streamhttp.Options{Session: session.Options{Now: time.Now}}, plainLine)
 			b.asked = func(r *http.Request) {
 				if r.Method == http.MethodGet {
 					resumed.Add(1)
@@ -66,13 +60,7 @@ func TestWiredViewsHaveTheirTime(t *testing.T) {
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		b := newBubble(t, worker(func(ctx context.Context, m *streamhttp.Message) {
-			select {
-			case <-time.After(25 * time.Minute):
-			case <-ctx.Done():
-			}
-			m.Stream.Answer(map[string]string{"text": "done"})
-		}), streamhttp.Options{Session: session.Options{Now: time.Now}}, plainLine)
+		b := newBubble(t, worker(quietly), streamhttp.Options{Session: session.Options{Now: time.Now}}, plainLine)
 		id := b.raw(t, "", strings.Replace(initializeText, streamhttp.Version20251125, streamhttp.Version20250618, 1)).Header.Get("Mcp-Session-Id")
 		body, err := io.ReadAll(b.raw(t, id, `{"jsonrpc":"2.0","id":1,"method":"work"}`).Body)
 		if err != nil || !strings.Contains(string(body), `"done"`) {
@@ -81,25 +69,19 @@ func TestWiredViewsHaveTheirTime(t *testing.T) {
 	})
 }
 
+// quietly answers after 25 minutes without output.
+func quietly(ctx context.Context, m *streamhttp.Message) {
+	select {
+	case <-time.After(25 * time.Minute):
+	case <-ctx.Done():
+	}
+	m.Stream.Answer(map[string]string{"text": "done"})
+}
+
 // raw posts a message as a client of revision 2025-06-18 that nobody knows.
 func (b *bubble) raw(t *testing.T, session, body string) *http.Response {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://bubble/mcp", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Accept", "application/json, text/event-stream")
-	r.Header.Set("Content-Type", "application/json")
-	if session != "" {
-		r.Header.Set("Mcp-Session-Id", session)
-		r.Header.Set("Mcp-Protocol-Version", streamhttp.Version20250618)
-	}
-	answer, err := b.transport.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { answer.Body.Close() })
-	return answer
+	return b.request(t, http.MethodPost, session, body, "Mcp-Protocol-Version", streamhttp.Version20250618)
 }
 
 // Given a call that ends within the grace period, when the server shuts down,

@@ -3,7 +3,7 @@ package properties
 import (
 	"context"
 	"errors"
-	"io"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -74,32 +74,10 @@ func byToken(h http.Handler) http.Handler {
 }
 
 // ask sends a request of a user's; headers are pairs.
-func (w *sdkWire) ask(method, token, session, body string, headers ...string) *http.Response {
+func (w *sdkWire) ask(method, token, session, body string, headers ...string) *reply {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	w.t.Cleanup(cancel)
-	r, err := http.NewRequestWithContext(ctx, method, w.URL, strings.NewReader(body))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	r.Header.Set("Accept", "application/json, text/event-stream")
-	r.Header.Set("Authorization", "Bearer "+token)
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	if session != "" {
-		r.Header.Set("Mcp-Session-Id", session)
-		r.Header.Set("Mcp-Protocol-Version", "2025-11-25")
-	}
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.t.Cleanup(func() { answer.Body.Close() })
-	return answer
+	p := &peer{t: w.t, url: w.URL, session: session}
+	return p.send(method, body, append([]string{"Authorization", "Bearer " + token}, headers...)...)
 }
 
 // opens opens a session.
@@ -107,17 +85,12 @@ func (w *sdkWire) opens(token string) (session string) {
 	w.t.Helper()
 	body := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"raw","version":"1"}}}`
 	r := w.ask("POST", token, "", body)
-	session = r.Header.Get("Mcp-Session-Id")
-	if text := bodyOf(r); session == "" {
-		w.t.Fatalf("initialize: %s %s", r.Status, text)
+	session = r.header.Get("Mcp-Session-Id")
+	if text := r.all(); session == "" {
+		w.t.Fatalf("initialize: %d %s", r.status, text)
 	}
 	w.ask("POST", token, session, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	return session
-}
-
-func bodyOf(r *http.Response) string {
-	body, _ := io.ReadAll(r.Body)
-	return string(body)
 }
 
 const sdkCall = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"work","arguments":{}}}`
@@ -130,15 +103,10 @@ func TestWiredSDKSessionsOfOthers(t *testing.T) {
 	scope := func(ctx context.Context, r *mcp.CallToolRequest) (string, error) {
 		return "scope " + auth.TokenInfoFromContext(ctx).Scopes[0], nil
 	}
-	store, err := gosdk.NewEventStore(gosdk.EventStoreOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	guarded := guardedSDK(t, gosdk.EventStoreOptions{})
 	for name, handle := range map[string]func(*mcp.Server) http.Handler{
 		"our handler": bound(t, gosdk.Options{}, nil),
-		"the guard": func(s *mcp.Server) http.Handler {
-			return byToken(gosdk.Guard(store, mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{EventStore: store})))
-		},
+		"the guard":   func(s *mcp.Server) http.Handler { return byToken(guarded(s)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := serveSDK(t, handle, scope)
@@ -157,14 +125,14 @@ func TestWiredSDKSessionsOfOthers(t *testing.T) {
 						headers = []string{"Last-Event-ID", cursor}
 					}
 					theirs, nobodys := w.ask(method, "bob.x", mine, body, headers...), w.ask(method, "bob.x", strings.Repeat("A", 22), body, headers...)
-					if a, b := theirs.Status+bodyOf(theirs), nobodys.Status+bodyOf(nobodys); a != b || theirs.StatusCode != http.StatusNotFound {
+					if a, b := fmt.Sprint(theirs.status, theirs.all()), fmt.Sprint(nobodys.status, nobodys.all()); a != b || theirs.status != http.StatusNotFound {
 						t.Errorf("%s at %q: another's session answers %s, one that is none %s", method, cursor, a, b)
 					}
 				}
 			}
 			if name == "our handler" {
 				for _, token := range []string{"alice.first", "alice.second"} {
-					if text := bodyOf(w.ask("POST", token, mine, sdkCall)); !strings.Contains(text, "scope "+strings.TrimPrefix(token, "alice.")) {
+					if text := w.ask("POST", token, mine, sdkCall).all(); !strings.Contains(text, "scope "+strings.TrimPrefix(token, "alice.")) {
 						t.Errorf("called with %s: %s", token, text)
 					}
 				}
@@ -177,14 +145,9 @@ func TestWiredSDKSessionsOfOthers(t *testing.T) {
 // comes with a cursor that is none, is ahead, or is of no stream, then it is
 // refused with a reason and before any event, and the good one is served (R5).
 func TestWiredSDKGuardedCursors(t *testing.T) {
-	store, err := gosdk.NewEventStore(gosdk.EventStoreOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	guarded := guardedSDK(t, gosdk.EventStoreOptions{})
 	goOn := make(chan struct{})
-	w := serveSDK(t, func(s *mcp.Server) http.Handler {
-		return byToken(gosdk.Guard(store, mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{EventStore: store})))
-	}, func(ctx context.Context, r *mcp.CallToolRequest) (string, error) {
+	w := serveSDK(t, func(s *mcp.Server) http.Handler { return byToken(guarded(s)) }, func(ctx context.Context, r *mcp.CallToolRequest) (string, error) {
 		for _, text := range []string{"first", "second"} {
 			if err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: "p", Message: text}); err != nil {
 				return "", err
@@ -195,25 +158,25 @@ func TestWiredSDKGuardedCursors(t *testing.T) {
 	})
 	mine := w.opens("alice.x")
 	call := w.ask("POST", "alice.x", mine, sdkCall)
-	cursor := lastID(t, call.Body, "second")
+	cursor := lastID(t, call.body, "second")
 	stream, _, _ := strings.Cut(cursor, "_")
 	for bad, want := range map[string]spec.Reason{
 		"rubbish": spec.ReasonCursorMalformed, stream + "_00": spec.ReasonCursorMalformed,
 		stream + "_99": spec.ReasonCursorAhead, "nobody_0": spec.ReasonCursorUnissued,
 	} {
 		r := w.ask("GET", "alice.x", mine, "", "Last-Event-ID", bad)
-		if text := bodyOf(r); r.StatusCode != want.Status() || !strings.Contains(text, string(want)) || strings.Contains(text, "data:") {
-			t.Errorf("%s: %s %.200s, want %s", bad, r.Status, text, want)
+		if text := r.all(); r.status != want.Status() || !strings.Contains(text, string(want)) || strings.Contains(text, "data:") {
+			t.Errorf("%s: %d %.200s, want %s", bad, r.status, text, want)
 		}
 	}
 	// The older response is still open and not read: it gives way (R10). (The SDK
 	// sends the head of a resumed stream with its first event.)
 	time.AfterFunc(300*time.Millisecond, func() { close(goOn) })
 	resumed := w.ask("GET", "alice.x", mine, "", "Last-Event-ID", cursor)
-	if resumed.StatusCode != http.StatusOK {
-		t.Fatalf("resumed at %s: %s %s", cursor, resumed.Status, bodyOf(resumed))
+	if resumed.status != http.StatusOK {
+		t.Fatalf("resumed at %s: %d %s", cursor, resumed.status, resumed.all())
 	}
-	if text := bodyOf(resumed); !strings.Contains(text, `"done"`) || strings.Contains(text, "second") {
+	if text := resumed.all(); !strings.Contains(text, `"done"`) || strings.Contains(text, "second") {
 		t.Errorf("behind %s came %s", cursor, text)
 	}
 }
@@ -229,13 +192,13 @@ func TestWiredSDKLargeResult(t *testing.T) {
 			return strings.Repeat("x", 64<<10), nil
 		})
 	mine := w.opens("alice.x")
-	if text := bodyOf(w.ask("POST", "alice.x", mine, sdkCall)); !strings.Contains(text, `"error"`) || !strings.Contains(text, "event") {
+	if text := w.ask("POST", "alice.x", mine, sdkCall).all(); !strings.Contains(text, `"error"`) || !strings.Contains(text, "event") {
 		t.Errorf("the call was answered %.300s", text)
 	}
 	if named == "" || named == mine {
 		t.Errorf("the SDK calls session %s %q", mine, named)
 	}
-	if text := bodyOf(w.ask("POST", "alice.x", mine, `{"jsonrpc":"2.0","id":2,"method":"ping"}`)); !strings.Contains(text, `"result"`) {
+	if text := w.ask("POST", "alice.x", mine, `{"jsonrpc":"2.0","id":2,"method":"ping"}`).all(); !strings.Contains(text, `"result"`) {
 		t.Errorf("ping: %s", text)
 	}
 }
@@ -266,20 +229,20 @@ func TestWiredSDKQuestions(t *testing.T) {
 	}
 	mine := w.opens("alice.x")
 	call := w.ask("POST", "alice.x", mine, sdkCall)
-	question := lastLine(t, call.Body, "roots/list")
+	question := lastLine(t, call.body, "roots/list")
 	id := question[strings.Index(question, `"id":`)+5:]
 	id = id[:strings.IndexAny(id, ",}")]
 	w.ask("POST", "alice.x", mine, `{"jsonrpc":"2.0","id":`+id+`,"result":{"roots":[]}}`)
 	if got := within("answered"); got.err != nil || got.over != nil {
 		t.Errorf("answered: %v, %v", got.err, got.over)
 	}
-	if text := bodyOf(call); !strings.Contains(text, "asked") {
+	if text := call.all(); !strings.Contains(text, "asked") {
 		t.Errorf("the call's stream ended with %s", text)
 	}
 	call = w.ask("POST", "alice.x", mine, strings.Replace(sdkCall, `"id":1`, `"id":2`, 1))
-	lastLine(t, call.Body, "roots/list")
-	if r := w.ask("DELETE", "alice.x", mine, ""); r.StatusCode != http.StatusNoContent {
-		t.Errorf("DELETE: %s", r.Status)
+	lastLine(t, call.body, "roots/list")
+	if r := w.ask("DELETE", "alice.x", mine, ""); r.status != http.StatusNoContent {
+		t.Errorf("DELETE: %d", r.status)
 	}
 	if got := within("deleted"); !errors.Is(got.err, streamhttp.ErrOutcomeUnknown) {
 		t.Errorf("deleted: %v, want an unknown outcome", got.err)
@@ -302,7 +265,7 @@ func TestWiredSDKQuestions(t *testing.T) {
 		ss.Close()
 	}
 	for wait := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		if r := w.ask("POST", "alice.x", mine, `{"jsonrpc":"2.0","id":3,"method":"ping"}`); r.StatusCode == http.StatusNotFound {
+		if r := w.ask("POST", "alice.x", mine, `{"jsonrpc":"2.0","id":3,"method":"ping"}`); r.status == http.StatusNotFound {
 			break
 		}
 		if time.Now().After(wait) {
@@ -329,22 +292,22 @@ func TestWiredSDKLaterEra(t *testing.T) {
 		return "done", nil
 	})
 	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"raw","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
-	later := func(method, body string, headers ...string) *http.Response {
-		return w.ask("POST", "alice.x", "", body, append([]string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", method, "Mcp-Name", "work"}, headers...)...)
+	later := func(method, body string, headers ...string) *reply {
+		return w.ask("POST", "alice.x", "", body, append([]string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", method}, headers...)...)
 	}
 	discover := `{"jsonrpc":"2.0","id":"d","method":"server/discover","params":{` + meta + `}}`
-	if r := later("server/discover", discover, "Mcp-Name", ""); r.StatusCode != http.StatusOK {
-		t.Fatalf("discover: %s %s", r.Status, bodyOf(r))
+	if r := later("server/discover", discover); r.status != http.StatusOK {
+		t.Fatalf("discover: %d %s", r.status, r.all())
 	}
-	if r := later("server/discover", discover, "Mcp-Name", "", "Origin", "https://evil.example"); r.StatusCode != http.StatusForbidden {
-		t.Errorf("from a foreign origin: %s", r.Status)
+	if r := later("server/discover", discover, "Origin", "https://evil.example"); r.status != http.StatusForbidden {
+		t.Errorf("from a foreign origin: %d", r.status)
 	}
-	if r := later("server/discover", discover, "Mcp-Name", "", "X-Nobody", "1"); r.StatusCode != http.StatusUnauthorized {
-		t.Errorf("by nobody: %s", r.Status)
+	if r := later("server/discover", discover, "X-Nobody", "1"); r.status != http.StatusUnauthorized {
+		t.Errorf("by nobody: %d", r.status)
 	}
 	call := strings.Replace(sdkCall, `"arguments":{}`, `"arguments":{},`+meta, 1)
 	answered := make(chan string, 1)
-	go func() { answered <- bodyOf(later("tools/call", call)) }()
+	go func() { answered <- later("tools/call", call, "Mcp-Name", "work").all() }()
 	select {
 	case <-began:
 	case text := <-answered:
@@ -353,7 +316,7 @@ func TestWiredSDKLaterEra(t *testing.T) {
 	over := make(chan error, 1)
 	start := time.Now()
 	go func() { over <- h.Drain(context.Background()) }()
-	for wait := time.Now().Add(20 * time.Second); later("server/discover", discover, "Mcp-Name", "").StatusCode != http.StatusServiceUnavailable; time.Sleep(5 * time.Millisecond) {
+	for wait := time.Now().Add(20 * time.Second); later("server/discover", discover).status != http.StatusServiceUnavailable; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(wait) {
 			t.Fatal("requests of the later era are still taken")
 		}

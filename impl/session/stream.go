@@ -84,7 +84,8 @@ func (s *Session) Emit(stream uint64, payload []byte) (e Emitted, err error) {
 }
 
 // emit fires a trigger of the stream of this record, or else of this number.
-// What it tells goes to e.
+// What it tells goes to e. It is Core.emit with the session's own part between
+// the two ways that takes: calling that costs a tenth more (BenchmarkEmit/handle).
 func (s *Session) emit(n uint64, rec *record, t spec.Trigger, payload []byte, e *Emitted) error {
 	now := s.owner.registry.clock.Load()
 	s.mu.Lock()

@@ -309,7 +309,7 @@ func TestLentPayloadHasNoRoom(t *testing.T) {
 	_, _, _ = w.Append(0, []byte("two"), 0)
 	ev, _ := w.Next(window.Position{})
 	own := ev.Clone()
-	_ = append(ev.Payload, "XXX"...)
+	_ = append(ev.Payload, "more"...)
 	next, _ := w.Next(ev.Position)
 	if string(next.Payload) != "two" || !bytes.Equal(own.AppendTo(nil), []byte("one")) {
 		t.Errorf("the neighbour is now %q", next.Payload)

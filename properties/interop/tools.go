@@ -34,8 +34,7 @@ type Toolbox struct {
 	// ToolForget has to outrun.
 	Window int
 
-	runs     [2]atomic.Int64 // of the counter, of all the others
-	finished atomic.Int64
+	runs [2]atomic.Int64 // of the counter, of all the others
 }
 
 // NewToolbox returns a server with the telling tools and nothing else. Window
@@ -54,9 +53,6 @@ func (b *Toolbox) Counted() int64 { return b.runs[0].Load() }
 
 // Runs is how often any other tool was started.
 func (b *Toolbox) Runs() int64 { return b.runs[1].Load() }
-
-// Finished is how often any other tool came to its end.
-func (b *Toolbox) Finished() int64 { return b.finished.Load() }
 
 // paced is what the tools with steps take. The zero value of each is the tool's
 // own default.
@@ -142,7 +138,6 @@ func tool[In any](b *Toolbox, name, does string, answer func(context.Context, *m
 		func(ctx context.Context, r *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
 			b.runs[1].Add(1)
 			result, err := answer(ctx, r, in)
-			b.finished.Add(1)
 			return result, nil, err
 		})
 }

@@ -62,5 +62,5 @@ var recordMutants = []Mutant{
 	edit("file-damage-is-read", "R20", "a file that can be read is right",
 		filestoreGo, `!bytes.Equal(head, want)`, `!bytes.HasPrefix(head, want[:len(fileHead)])`),
 	edit("file-for-everybody", "R13", "a record is no secret",
-		"impl/client/filesystem.go", `ownerOnly = 0o600`, `ownerOnly = 0o644`),
+		"impl/client/filesystem.go", `os.O_EXCL, osfile.OwnerOnly)`, `os.O_EXCL, 0o644)`),
 }

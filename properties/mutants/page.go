@@ -126,8 +126,9 @@ them is pinned in ` + "`tla/manifest.json`" + `.
 
 The levels: the package's own tests (unit); every row of the tables, fired and deleted (rows); every edge and refusal of the
 exported state graphs (graph); implementation and model side by side (lockstep); server and client over connections that
-break (wired); the model's explorer; TLC. A mutant is run at every level that can see its package, each up to its first
-failure, which is the test named.
+break (wired); the model's explorer; TLC. A mutant is run at the levels that can see its package, each up to its first
+failure, which is the test named. A run with ` + "`-mutants.enough 2`" + ` asks no further level of a mutant that two have noticed, and
+most were: a level that is not named may notice it too. A run of some mutants writes their lines only.
 
 | | mutants | tried | killed | by two levels |
 |---|---|---|---|---|

@@ -3,7 +3,7 @@
 //
 //	TLA_CLASSPATH=/path/to/tla2tools.jar:/path/to/CommunityModules-deps.jar go run ./tla/pack           # all committed graphs
 //	TLA_CLASSPATH=… go run ./tla/pack -graph window                                                      # one of them
-//	TLA_CLASSPATH=… go run ./tla/pack -graph window-large -out /tmp/window-large.gz                      # one that is too large to commit
+//	TLA_CLASSPATH=… go run ./tla/pack -graph window-large -out ../window-large.gz                      # one that is too large to commit
 //
 // The same modules always give the same bytes. Beside the standard library it
 // imports properties/graph, which knows the format. Read [Source] first.
